@@ -37,26 +37,24 @@ limitations under the License.
 // made, but writes that into the annotation first: the lock of that write, or of the one that
 // drops the intent, ends one of the two.
 //
-// What a bound host is told goes round in a circle, by locked writes:
+// What the spec of a bound host asks for goes through these states, by locked writes:
 //
 //	nothing ──tell──▶ told ──▶ provisioned ──take back──▶ emptying ──▶ nothing
 //
-// Taking back destroys, telling boots, and what is parked is taken back in the end.
-// So all of these are written only after the claim was read live, which itself was
-// after the host was read: no pass that was suspended, or whose cache is late,
-// then acts on what the claim said long ago. The same order makes a one-shot reboot fire once:
-// while the host was read, the request was not closed yet, so the last ID noted on
-// that version of the host is the request's own if it was passed before, and the
-// lock fails if it was passed since.
+// Taking back destroys, telling boots, and what is parked is taken back in the end. All of these
+// are therefore written only after the host was read and then, live, the claim: no pass that was
+// suspended, or whose cache is late, acts on an old version of the claim. The same order makes a
+// one-shot reboot fire once: while the host was read, the request was not closed yet, so the last
+// ID noted on that version of the host is the request's own if it was passed before, and the lock
+// fails if it was passed since.
 //
-// No host is released with the disks of a former tenant unwiped, although a
-// reservation may skip cleaning: a parked host keeps its image, so that its release
-// deprovisions it like any other, with cleaning on. It is emptied without cleaning
-// only for the same claim, and the mark "uncleaned" is put on by the write that
-// switches cleaning off and takes the image back. Until the host reports to run the
-// next image, the mark is there, and Releasable says no. From then on cleaning is
-// on, and deprovisioning that image wipes all. A manager that dies between these writes
-// leaves the mark behind.
+// No host is released with the disks of a former tenant unwiped, although a reservation may skip
+// cleaning: a parked host keeps its image, and its release deprovisions it like any other, with
+// cleaning on. It is emptied without cleaning only for the same claim, and the mark "uncleaned" is
+// put on by the write that switches cleaning off and takes the image back. Until the host reports
+// to run the next image, the mark stays, and Releasable refuses. From then on cleaning is on, and
+// deprovisioning that image wipes all. A manager that dies between these writes leaves the mark
+// behind.
 package binding
 
 import (
@@ -65,30 +63,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Record is what the status of a claim says about its host.
+// Record is what the status of a claim records about its host.
 type Record int
 
 // The records of a claim. Only Bound and Lost claim anything about the host;
-// Intended says what a pass was about to do. The intent of a claim with another
-// record of a host says which one that was, see WithIntentStatus.
+// Intended names the host that a pass was about to bind. The intent of a claim with
+// another record of a host keeps that record, see WithIntentStatus.
 const (
-	// Unrecorded is a status that says that the claim has no host.
+	// Unrecorded is a status with condition Associated and no host.
 	Unrecorded Record = iota
-	// Blank is a status that says nothing of hosts: that of a new claim, or one that
-	// was lost.
+	// Blank is a status with neither host nor condition Associated: that of a new claim,
+	// or one that was lost.
 	Blank
 	// Intended is a host with condition Associated Unknown.
 	Intended
 	// Bound is a host with condition Associated True.
 	Bound
-	// Lost is a host with condition Associated False: it was bound once and is
-	// ours no more.
+	// Lost is a host with condition Associated False: it was bound once and does not belong to
+	// the claim any more.
 	Lost
 )
 
-// RecordOf reads what the status of a claim says about its host. A host without
-// the condition Associated was not written by us and counts as an intent: it is
-// fenced before anything else happens.
+// RecordOf returns what the status of a claim records about its host. A host without the condition
+// Associated was not written by us and counts as an intent: it is fenced before anything else
+// happens.
 func RecordOf(claim *bmov1alpha1.HostClaim) Record {
 	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
 	switch {
@@ -130,7 +128,7 @@ type Binding struct {
 	Reserved bool
 	// Own is whether a host is the claim's, see Has.
 	Own bool
-	// Record is what the claim's status says.
+	// Record is that of the claim's status.
 	Record Record
 	// Unresolved is whether the intent annotation names a host that is neither the claim's nor
 	// the one in its status, and that this pass has not looked at.
@@ -151,7 +149,7 @@ type Step string
 
 // The steps of binding and unbinding.
 const (
-	// Keep means that the claim has its host; the status says so.
+	// Keep means that the claim has its host, as its status reports.
 	Keep Step = "Keep"
 	// Release means that the claim goes and its host must be freed.
 	Release Step = "Release"
@@ -188,8 +186,8 @@ const MaxSteps = 6
 //
 // A status that does not name the host of the intent annotation may have been lost, or put back to an
 // older one, while a pass was about to bind that host: it is fenced before anything else. If the
-// status says nothing at all, a live list is made before a status says that there is
-// no host. From then on, one that names the claim is not believed any more.
+// status is blank, hosts are listed live before it records that there is no host. From then on,
+// a host that names the claim is not believed any more.
 func Next(b Binding) Step {
 	switch {
 	case b.Unresolved:

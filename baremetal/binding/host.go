@@ -53,12 +53,11 @@ func ClaimKey(claim *bmov1alpha1.HostClaim) string {
 	return claim.Namespace + "/" + claim.Name + "/" + string(claim.UID)
 }
 
-// Has reports whether a host is the claim's: it names the claim, and the status of the
-// claim names the host, as an intent at least. That intent comes before the
-// consumerRef, and only the manager writes the status of claims, while an
-// administrator of hosts can write anything on a host. If the status was lost, the
-// traces of a bind are believed, the label or the claim's own record: those of a claim with our
-// finalizer or record, since only such a claim ever had a status that says something of hosts, see New.
+// Has reports whether a host is the claim's: it names the claim, and the status of the claim names the
+// host, as an intent at least. That intent comes before the consumerRef, and only the manager writes
+// the status of claims, while an administrator of hosts can write anything on a host. If the status was
+// lost, the traces of a bind are believed, the label or the claim's own record: those of a claim with
+// our finalizer or record, since only such a claim ever had a status with a host, see New.
 func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	switch {
 	case !Owned(host, claim):
@@ -79,10 +78,10 @@ func StatusNames(claim *bmov1alpha1.HostClaim, host types.NamespacedName) bool {
 	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
 }
 
-// New reports whether no host ever named the claim by our hand: its status says nothing of hosts,
-// and it has neither our finalizer nor an intent annotation. The status comes before these
-// two, and both before the first consumerRef, so neither a crash nor a lost status makes a claim
-// new again. A tenant that takes both off leaves the status, which tenants cannot write.
+// New reports whether we never wrote the claim on a host: its status is blank, and it has neither
+// our finalizer nor an intent annotation. The status comes before these two, and both before the
+// first consumerRef, so neither a crash nor a lost status makes a claim new again. A tenant that
+// takes both off leaves the status, which tenants cannot write.
 func New(claim *bmov1alpha1.HostClaim) bool {
 	_, recorded := LastIntent(claim)
 	return RecordOf(claim) == Blank && !recorded && !slices.Contains(claim.Finalizers, infrav1.HostClaimFinalizer)
@@ -212,7 +211,7 @@ func OnHold(claim *bmov1alpha1.HostClaim) bool {
 }
 
 // MovedAway reports whether clusterctl is deleting the claim or host, which exists in another
-// cluster. It replaces all other annotations when it says so.
+// cluster. clusterctl replaces all other annotations by the one for that.
 func MovedAway(object metav1.Object) bool {
 	_, found := object.GetAnnotations()[deleteForMoveAnnotation]
 	return found

@@ -31,9 +31,9 @@ import (
 )
 
 // Intending returns the claim with all that it must carry before a host is bound to it:
-// our finalizer, what GuardedClaim says of moves, and the intent annotation,
-// for the case that the status is lost. That names the version of the host, so that an intent for
-// a host that has changed makes a new version of the claim.
+// our finalizer, what GuardedClaim adds for moves, and the intent annotation, which outlives a
+// status that is lost. The annotation names the version of the host: an intent for a host that
+// has changed makes a new version of the claim.
 func Intending(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HostClaim {
 	out := GuardedClaim(claim, true, true)
 	if !slices.Contains(out.Finalizers, infrav1.HostClaimFinalizer) {
@@ -89,7 +89,7 @@ func WithoutIntentStatus(claim *bmov1alpha1.HostClaim, now time.Time) *bmov1alph
 	switch reason {
 	case bmov1alpha1.MissingBareMetalHostReason:
 		setAssociated(out, metav1.ConditionFalse, reason, LostMessage, now)
-	case infrav1.BindRefusedReason: // the pass that was refused says why
+	case infrav1.BindRefusedReason: // the message is that of the pass that was refused
 		setAssociated(out, metav1.ConditionFalse, reason, associated.Message, now)
 	case bmov1alpha1.BareMetalHostAssociatedReason:
 		setAssociated(out, metav1.ConditionTrue, reason, "", now)
@@ -106,7 +106,7 @@ func setAssociated(claim *bmov1alpha1.HostClaim, status metav1.ConditionStatus, 
 	})
 }
 
-// Intent is the host that a claim was about to get last, as its intent annotation says.
+// Intent is the host that a claim was about to get last, by its intent annotation.
 type Intent struct {
 	Host types.NamespacedName
 	// UID and Version are those of the host as it was about to be bound.
@@ -114,8 +114,8 @@ type Intent struct {
 	Version string
 }
 
-// LastIntent reads the intent annotation. A tenant can write it where no admission
-// policy refuses that, so it leads to no write but to a host that is exactly as it says.
+// LastIntent reads the intent annotation. A tenant can write it where no admission policy refuses
+// that, so it leads to no write but to a host that matches it exactly.
 func LastIntent(claim *bmov1alpha1.HostClaim) (Intent, bool) {
 	record := strings.SplitN(claim.Annotations[infrav1.IntendedHostAnnotation], "/", 6) // a tenant may have written many
 	if len(record) != 5 || record[0] != string(claim.UID) || record[3] == "" ||

@@ -89,9 +89,9 @@ func IsMoved(claim *bmov1alpha1.HostClaim) bool {
 
 // GuardedClaim returns the claim with what keeps clusterctl from moving it, if it must
 // block, and with the record of its own UID, if it is bound or about to be. The record of
-// a claim that was moved or restored stays until its status says that it has its host
+// a claim that was moved or restored stays until its status reports its host as bound
 // again. A value that another client put on block-move stays. The claim of a machine in
-// another cluster moves with nothing, and is found from wherever the machine is.
+// another cluster is not moved: the machine finds it from any management cluster.
 func GuardedClaim(claim *bmov1alpha1.HostClaim, bound, block bool) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
 	record, block := claim.Annotations[infrav1.BoundClaimUIDAnnotation], block && claim.Labels[infrav1.OriginKey] == ""
@@ -234,10 +234,10 @@ func unblock(host *bmov1alpha1.BareMetalHost) {
 	}
 }
 
-// Unrest returns what is being done, or is about to be done, to the server of a bound
-// claim; empty when the host is at rest: it runs what its claim asks for, or is free of
-// any image where the claim asks for none, its power is as wanted, and no operation is
-// under way. Only then does its status say all that another baremetal-operator must know.
+// Unrest returns what is being done, or is about to be done, to the server of a bound claim; empty
+// when the host is at rest: it runs what its claim asks for, or is free of any image where the
+// claim asks for none, its power is as wanted, and no operation is under way. Only then is its
+// status complete for another baremetal-operator.
 func Unrest(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) string {
 	for _, u := range unrests {
 		if u.holds(claim, host) {
@@ -247,7 +247,7 @@ func Unrest(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) strin
 	return ""
 }
 
-// unrests are the reasons of Unrest, first come first told.
+// unrests are the reasons of Unrest; the first that applies is returned.
 var unrests = [...]struct {
 	words func(*bmov1alpha1.BareMetalHost) string
 	holds func(*bmov1alpha1.HostClaim, *bmov1alpha1.BareMetalHost) bool
@@ -297,8 +297,8 @@ func says(words string) func(*bmov1alpha1.BareMetalHost) string {
 	return func(*bmov1alpha1.BareMetalHost) string { return words }
 }
 
-// settledState reports whether nothing is under way in the provisioning state of a host, and
-// that it runs what it was told.
+// settledState reports whether nothing is under way in the provisioning state of a host, and it
+// runs what its spec asks for.
 func settledState(h *bmov1alpha1.BareMetalHost) bool {
 	switch h.Status.Provisioning.State {
 	case bmov1alpha1.StateProvisioned:

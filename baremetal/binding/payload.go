@@ -114,7 +114,7 @@ func CheckPayload(claim *bmov1alpha1.HostClaim) error {
 	return nil
 }
 
-// putOn tells a host what to write. The zero payload takes everything back.
+// putOn writes the payload to the spec of a host. The zero payload takes everything back.
 func (p *Payload) putOn(host *bmov1alpha1.BareMetalHost) {
 	host.Spec.Image = p.Image
 	host.Spec.CustomDeploy = p.CustomDeploy

@@ -39,21 +39,20 @@ const (
 	NothingAsked Progress = "NothingAsked"
 	// Wanted means that the claim asks for something and the host has nothing.
 	Wanted Progress = "Wanted"
-	// Applied means that the host is told what the claim asks for and has not
+	// Applied means that the spec of the host has what the claim asks for, and the host has not
 	// begun, or has failed, to write it: its data may still change.
 	Applied Progress = "Applied"
 	// Frozen means that the host writes, or has written, what the claim asks
 	// for: changed data would change nothing on the server.
 	Frozen Progress = "Frozen"
-	// Diverged means that the claim was changed after its host was told what to
-	// write. The host keeps what it has.
+	// Diverged means that the claim was changed after its payload was written to the host. The
+	// host keeps what it has.
 	Diverged Progress = "Diverged"
-	// Redo means that what the host was told must be taken back: the claim asks
-	// for a rebuild, is reserved, or was adopted after it had been parked.
+	// Redo means that the payload of the host must be taken back: the claim asks for a rebuild,
+	// is reserved, or was adopted after it had been parked.
 	Redo Progress = "Redo"
-	// Emptying means that the host is told nothing and still shows what was on
-	// it. Nothing is written now: an image of the same URL would be taken for the
-	// one that is there.
+	// Emptying means that the host has no payload and its status still shows the last one.
+	// Nothing is written now: an image of the same URL would be taken for the one that is there.
 	Emptying Progress = "Emptying"
 	// Parked means that the host is kept as it is, switched off, for the next
 	// workload of the claim.
@@ -62,8 +61,8 @@ const (
 
 // observed is what the progress of a payload depends on.
 type observed struct {
-	// asked, deployed and same say whether the claim names a payload, whether the host
-	// does, and whether the two are equal.
+	// asked is true if the claim names a payload, deployed if the host does, and same if
+	// the two are equal.
 	asked, deployed, same bool
 	// begun is whether the host writes, or has written, its payload.
 	begun bool
@@ -77,10 +76,9 @@ type observed struct {
 	reserved, skips, parked bool
 }
 
-// Compare returns how far the payload of a claim has come on its host. skips says
-// that the claim wants its host not to be cleaned between two workloads, and
-// that policy permits it; a host that must not be switched off cannot have that,
-// since what is on it would run on.
+// Compare returns how far the payload of a claim has come on its host. skips is true if the claim
+// wants its host not to be cleaned between two workloads, and policy permits that. A host that must
+// not be switched off is always cleaned, since what is on it would run on.
 func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skips bool) Progress {
 	return observed{
 		asked:    Asked(claim),
@@ -111,8 +109,8 @@ func (o observed) progress() Progress {
 	}
 }
 
-// kept is for a host with the payload of a machine that is gone. It runs no more,
-// whatever happens: it is switched off, or taken back.
+// kept is for a host with the payload of a machine that is gone. That payload never runs again: the
+// host is switched off, or the payload taken back.
 func (o observed) kept() Progress {
 	if (o.reserved && !o.skips) || o.asked {
 		return Redo
@@ -139,12 +137,12 @@ func Asked(claim *bmov1alpha1.HostClaim) bool {
 	return claim.Spec.Image != nil || claim.Spec.CustomDeploy != nil
 }
 
-// HasPayload reports whether a host is told what to write, by any client.
+// HasPayload reports whether the spec of a host has a payload, by any client.
 func HasPayload(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Spec.Image != nil || host.Spec.CustomDeploy != nil
 }
 
-// same reports whether a host is told what its claim asks for.
+// same reports whether the payload of a host is the one that its claim asks for.
 func same(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	return equality.Semantic.DeepEqual(withoutPullSecret(claim.Spec.Image), withoutPullSecret(host.Spec.Image)) &&
 		equality.Semantic.DeepEqual(claim.Spec.CustomDeploy, host.Spec.CustomDeploy)
@@ -213,9 +211,8 @@ func renewed(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool
 	return noted && asked != "" && asked != seen
 }
 
-// noteToken notes the token of the claim on a host that is told what to write
-// for the first time, or that has no note. A claim that takes its token away
-// leaves the note, so that the same one does nothing later.
+// noteToken notes the token of the claim on a host that gets its first payload, or that has no
+// note. A claim that takes its token away leaves the note: the same token does nothing later.
 func noteToken(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, first bool) {
 	_, noted := host.Annotations[infrav1.RebuildAnnotation]
 	asked := token(claim)
@@ -224,10 +221,9 @@ func noteToken(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, fi
 	}
 }
 
-// Emptied returns the host without what it was told to write, to be wiped in
-// place. The token is noted by the same write, so it is used up. With uncleaned,
-// the host is deprovisioned without cleaning, and carries the mark that keeps it
-// from other claims from the same write on.
+// Emptied returns the host without its payload, to be wiped in place. The token is noted by the
+// same write, so it is used up. With uncleaned, the host is deprovisioned without cleaning, and
+// carries the mark that keeps it from other claims from the same write on.
 func Emptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, uncleaned bool) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	delete(out.Annotations, infrav1.ParkedAnnotation)
@@ -260,8 +256,8 @@ func EmptyingWait(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost)
 	}
 }
 
-// ReservedUntil is when a reservation ends; not ok if the claim does not say so in
-// a way that can be understood.
+// ReservedUntil is when a reservation ends; not ok if the claim has no time for that, or none that
+// can be parsed.
 func ReservedUntil(claim *bmov1alpha1.HostClaim) (until time.Time, ok bool) {
 	until, err := time.Parse(time.RFC3339, claim.Annotations[infrav1.ReservedUntilAnnotation])
 	return until, err == nil

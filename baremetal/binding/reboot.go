@@ -39,9 +39,8 @@ const (
 	maxKeyName = 63
 )
 
-// Reboot is how a server is to be rebooted. ID is empty in what tenants write.
-// On a host it tells our one-shot from those of others; baremetal-operator does
-// not look at it.
+// Reboot is how a server is to be rebooted. ID is empty in what tenants write. On a host it
+// distinguishes our one-shot from those of others; baremetal-operator ignores it.
 type Reboot struct {
 	Mode  bmov1alpha1.RebootMode `json:"mode,omitempty"`
 	Force bool                   `json:"force,omitempty"`

@@ -58,7 +58,7 @@ func isUncleaned(h *bmov1alpha1.BareMetalHost) {
 	metav1.SetMetaDataAnnotation(&h.ObjectMeta, infrav1.UncleanedAnnotation, "claim-uid")
 }
 
-// running is a host that runs the image that it is told.
+// running is a host that runs the image of its spec.
 func running(h *bmov1alpha1.BareMetalHost) {
 	toldImage(h)
 	runsImage(h)

@@ -113,7 +113,7 @@ func CopyName(claim types.UID, kind SecretKind) string {
 	return copyPrefix + string(kind) + "-" + shortHash(string(claim))
 }
 
-// IsCopyName reports whether a secret may be a copy as far as its name tells.
+// IsCopyName reports whether a secret may be a copy, by its name alone.
 func IsCopyName(name string) bool {
 	for _, kind := range SecretKinds {
 		if strings.HasPrefix(name, copyPrefix+string(kind)+"-") {
@@ -123,8 +123,8 @@ func IsCopyName(name string) bool {
 	return false
 }
 
-// CopiedFrom is the namespace of the claim that a copy was made for; empty if the
-// copy does not tell.
+// CopiedFrom is the namespace of the claim that a copy was made for; empty if the copy has no
+// record of it.
 func CopiedFrom(secret metav1.Object) string {
 	namespace, _, _ := strings.Cut(secret.GetAnnotations()[infrav1.SecretSourceAnnotation], "/")
 	return namespace

@@ -62,7 +62,7 @@ func Standstill(host *bmov1alpha1.BareMetalHost) string {
 	return ""
 }
 
-// standstills are the reasons of Standstill, first come first told.
+// standstills are the reasons of Standstill; the first that applies is returned.
 var standstills = [...]struct {
 	words string
 	holds func(*bmov1alpha1.BareMetalHost) bool
@@ -93,8 +93,8 @@ func InError(host *bmov1alpha1.BareMetalHost) bool {
 		host.Status.OperationalStatus == bmov1alpha1.OperationalStatusError
 }
 
-// ErrorName names the kind of a host's error; empty when it is none of
-// baremetal-operator's list, so that no free text gets through.
+// ErrorName names the kind of a host's error; empty when it is not in baremetal-operator's list,
+// because free text must not get into messages.
 func ErrorName(host *bmov1alpha1.BareMetalHost) string {
 	if kind := host.Status.ErrorType; slices.Contains(errorTypes[:], kind) {
 		return string(kind)

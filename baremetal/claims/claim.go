@@ -77,7 +77,7 @@ func TemplateOf(annotations map[string]string) (name string, ok bool) {
 	return name, len(validation.IsDNS1123Subdomain(name)) == 0 && annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] == TemplateKind
 }
 
-// BelongsTo says whether the claim is that of the machine. The UID in the
+// BelongsTo reports whether the claim is that of the machine. The UID in the
 // consumerRef decides. A claim that clusterctl moved still carries the UID that
 // the machine had before; then the owner reference, which clusterctl mends,
 // stands in for it.

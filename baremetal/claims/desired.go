@@ -38,8 +38,8 @@ type Wanted struct {
 	Name string
 	// Owner is the machine that the claim is for.
 	Owner Owner
-	// Remote says where the claim lives if that is another cluster; nil means the
-	// machine's own namespace.
+	// Remote is where the claim lives if that is another cluster; nil means the machine's own
+	// namespace.
 	Remote *Remote
 	// ClusterName is the Cluster that the machine belongs to.
 	ClusterName string
@@ -216,8 +216,8 @@ func secret(namespace, name string) *corev1.SecretReference {
 	return &corev1.SecretReference{Namespace: namespace, Name: name}
 }
 
-// UpToDate says whether applying desired would change nothing in current that
-// the machine has a say in.
+// UpToDate reports whether applying desired would change nothing in current that the machine
+// manages.
 func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
 	if !labels.SelectorFromSet(desired.Labels).Matches(labels.Set(current.Labels)) ||
 		!labels.SelectorFromSet(desired.Annotations).Matches(labels.Set(current.Annotations)) {

@@ -61,7 +61,7 @@ type Copy struct {
 	Source string
 	// Suffix ends the name of the copy.
 	Suffix string
-	// Key is the only key of the copy; empty for a pull secret, whose type says it.
+	// Key is the only key of the copy; empty for a pull secret, whose type implies it.
 	Key string
 }
 
@@ -73,7 +73,7 @@ func (c Copy) Name(base string) string {
 	return base + c.Suffix
 }
 
-// NamedBy says that the claim names the copy for its host already.
+// NamedBy reports whether the claim names the copy for its host already.
 func (c Copy) NamedBy(claim *bmov1alpha1.HostClaim) bool {
 	if c.Suffix == PullSecretSuffix {
 		return PullSecretOf(claim.Spec.Image) == c.Name(copyBase(claim))
@@ -129,14 +129,14 @@ func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, content secretkeys.Conte
 	}
 }
 
-// CopyOf says that the object is a copy of ours next to the claim. A claim that was adopted
-// has copies that carry the origin of the machine before.
+// CopyOf reports whether the object is a copy of ours in the namespace of the claim. The copies
+// of a claim that was adopted carry the origin of the former machine.
 func CopyOf(o metav1.Object, claim *bmov1alpha1.HostClaim) bool {
 	return o.GetLabels()[infrav1.OriginKey] != "" &&
 		slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == claim.UID })
 }
 
-// OwnedBy says that the machine is an owner of the claim, so that clusterctl moves both.
+// OwnedBy reports whether the machine is an owner of the claim. clusterctl moves both then.
 func OwnedBy(claim *bmov1alpha1.HostClaim, owner Owner) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.UID })
 }

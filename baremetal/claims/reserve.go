@@ -33,7 +33,7 @@ import (
 type Keeper struct {
 	// Label is the value of infrav1.NodeReuseLabel. Two keepers may have the same one.
 	Label string
-	// Reference names the keeper; its UID tells it from all others, in any cluster.
+	// Reference names the keeper; its UID distinguishes it from all others, in any cluster.
 	Reference metav1.OwnerReference
 }
 
@@ -41,17 +41,17 @@ type Keeper struct {
 type Reservation struct {
 	// Name of the claim.
 	Name string
-	// By is the machine that has left it, as it says; empty if it does not.
+	// By is the machine that has left it, by its annotation; empty without one.
 	By types.UID
 	// Selector, FailureDomain and SoftFailureDomain are what its host was chosen by.
 	Selector          bmov1alpha1.HostSelector
 	FailureDomain     string
 	SoftFailureDomain bool
-	// Rests says that nothing of the former machine runs on the host any more.
+	// Rests is true if nothing of the former machine runs on the host any more.
 	Rests bool
-	// Broken says that the host is gone or in error, so that no machine is to have it.
+	// Broken is true if the host is gone or in error: no machine may have it.
 	Broken bool
-	// Deleting says that the reservation has ended and the host goes back.
+	// Deleting is true if the reservation has ended and the host goes back.
 	Deleting bool
 }
 
@@ -87,8 +87,8 @@ func Reserve(claim *bmov1alpha1.HostClaim, machine Owner, keeper Keeper, until t
 	return out
 }
 
-// Adopt returns a reserved claim as that of a machine of the keeper. Remote says where the
-// claim is if that is another cluster.
+// Adopt returns a reserved claim as that of a machine of the keeper. Remote is where the claim
+// lives if that is another cluster.
 func Adopt(claim *bmov1alpha1.HostClaim, machine Owner, keeper Keeper, remote *Remote) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
 	withoutWork(out)
@@ -107,9 +107,9 @@ func Adopt(claim *bmov1alpha1.HostClaim, machine Owner, keeper Keeper, remote *R
 }
 
 // WithCleaning returns a claim that is being reserved, or adopted, as its machine wants it cleaned before
-// the next image: disabled asks for no cleaning, which policy must permit, and metadata for
-// cleaning. A machine that says neither leaves what its tenant has written on the claim. Its host is
-// cleaned in any case before it goes back to the pool.
+// the next image: disabled asks for no cleaning, which policy must permit, and metadata for cleaning. A
+// machine that asks for neither leaves what its tenant has written on the claim. Its host is cleaned in
+// any case before it goes back to the pool.
 func WithCleaning(claim *bmov1alpha1.HostClaim, mode infrav1.CleaningMode) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
 	switch mode {
@@ -139,7 +139,7 @@ func disown(claim *bmov1alpha1.HostClaim, owner types.UID) {
 }
 
 // ReservedBy returns the machine that has left a claim reserved; empty if the claim is not
-// reserved, or does not say so.
+// reserved, or does not name one.
 func ReservedBy(claim *bmov1alpha1.HostClaim) (name string, uid types.UID) {
 	if !reservation.Holds(claim) {
 		return "", ""
@@ -167,9 +167,9 @@ func rests(claim *bmov1alpha1.HostClaim) bool {
 	return state.Empty || (state.HasHost() && !state.HostInError && holds(claim, bmov1alpha1.SynchronizedCondition) && !claim.Status.PoweredOn)
 }
 
-// Answers says that the host of a reservation is one that the claim asks for. Which host a
-// claim has was decided by its own words, which cannot be changed any more, so they must be
-// the same. A preference for a failure domain excludes no host.
+// Answers reports whether the host of a reservation is one that the claim asks for. Which host a
+// claim has was decided by its own criteria, which cannot be changed any more, so they must be the
+// same. A preference for a failure domain excludes no host.
 func (r Reservation) Answers(wanted *bmov1alpha1.HostClaim) bool {
 	soft := wanted.Annotations[infrav1.SoftFailureDomainAnnotation] == "true"
 	asks := bmov1alpha1.HostClaimSpec{HostSelector: r.Selector, FailureDomain: r.FailureDomain}

@@ -203,7 +203,7 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 	}
 }
 
-// TestWithCleaning shows what a machine that leaves or adopts a claim says about cleaning.
+// TestWithCleaning shows what a machine that leaves or adopts a claim writes about cleaning.
 func TestWithCleaning(t *testing.T) {
 	const skips = "hostclaim.metal3.io/skip-cleaning"
 	tests := map[string]struct {

@@ -46,7 +46,7 @@ const (
 	// Provisioned means that the host runs what the claim asks for.
 	Provisioned Phase = "Provisioned"
 	// Failed means that a host belongs to the claim, but what the claim asks
-	// for cannot be done; its explanation says why.
+	// for cannot be done; its explanation has the cause.
 	Failed Phase = "Failed"
 	// Lost means that the host does not exist any more.
 	Lost Phase = "Lost"
@@ -58,7 +58,7 @@ type State struct {
 	Phase Phase
 	// Name of the claim; empty when it is Absent.
 	Name string
-	// Deleting says that the claim has been deleted and its host is on the way
+	// Deleting is true if the claim has been deleted and its host is on the way
 	// back to the pool.
 	Deleting bool
 	// Reason and Message are the claim's own explanation of its phase, empty
@@ -67,9 +67,9 @@ type State struct {
 	// FactsReason and FactsMessage are the claim's own explanation why the facts
 	// of its host are not published; empty when they are, or when it gives none.
 	FactsReason, FactsMessage string
-	// Binding says that a host was chosen for the claim, and will as a rule be bound at once.
+	// Binding is true if a host was chosen for the claim and is about to be bound.
 	Binding bool
-	// HostInError says that the host reports an error, whatever it runs.
+	// HostInError is true if the host reports an error, whatever it runs.
 	HostInError bool
 	// HostNamespace and HostName name the bound host; empty when there is none.
 	HostNamespace, HostName string
@@ -79,18 +79,18 @@ type State struct {
 	PoweredOn bool
 	// Rebuild is the text by which the claim asks for a rebuild; empty if it does not.
 	Rebuild string
-	// Synchronized says that the host is told what the claim asks for now.
+	// Synchronized is true if the spec of the host has what the claim asks for now.
 	Synchronized bool
-	// Empty says that nothing is on the host, for the claim as it is now.
+	// Empty is true if nothing is on the host, for the claim as it is now.
 	Empty bool
 }
 
-// HasHost says whether a host belongs to the claim and still exists.
+// HasHost reports whether a host belongs to the claim and still exists.
 func (s State) HasHost() bool {
 	return s.Phase == Bound || s.Phase == Provisioned || s.Phase == Failed
 }
 
-// Read says what a claim, nil when there is none, means for its machine.
+// Read returns the state of a claim, as its machine sees it. The claim is nil if there is none.
 func Read(claim *bmov1alpha1.HostClaim) State {
 	if claim == nil {
 		return State{Phase: Absent}
@@ -133,7 +133,7 @@ func phase(claim *bmov1alpha1.HostClaim) Phase {
 	}
 }
 
-// binding says that the claim names the host that was chosen for it, or that it is about to have again.
+// binding reports whether the claim names a host that was chosen for it, or one that it is about to have again.
 func binding(claim *bmov1alpha1.HostClaim) bool {
 	c := condition(claim, bmov1alpha1.AssociatedCondition)
 	switch c.Reason {
@@ -150,14 +150,14 @@ func provisioned(claim *bmov1alpha1.HostClaim) bool {
 	return c.Status == metav1.ConditionTrue && current(claim, c) && deployment(claim.Spec) != nil
 }
 
-// refused says that what the claim asks for now cannot be brought to its host.
+// refused reports whether what the claim asks for now cannot be brought to its host.
 func refused(claim *bmov1alpha1.HostClaim) bool {
 	c := condition(claim, bmov1alpha1.SynchronizedCondition)
 	return c.Status == metav1.ConditionFalse && current(claim, c)
 }
 
-// current says that the condition is about the spec as it is now. A writer that
-// does not say which spec it means is taken at its word.
+// current reports whether the condition is about the spec as it is now. A writer that
+// sets no observedGeneration is believed.
 func current(claim *bmov1alpha1.HostClaim, c metav1.Condition) bool {
 	return c.ObservedGeneration == 0 || c.ObservedGeneration == claim.Generation
 }
@@ -168,8 +168,8 @@ func hostInError(claim *bmov1alpha1.HostClaim) bool {
 	})
 }
 
-// explanation picks the condition that tells why the claim is in its phase. What was said of a
-// host before the claim asked for something else says nothing of that.
+// explanation returns reason and message of the condition that explains the phase of the claim. For a
+// bound claim, a condition about an older spec explains nothing.
 func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string) {
 	var types []string
 	switch p {
@@ -190,7 +190,7 @@ func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string)
 	return "", ""
 }
 
-// holds says that a condition is True for the claim as it is now.
+// holds reports whether a condition is True for the claim as it is now.
 func holds(claim *bmov1alpha1.HostClaim, conditionType string) bool {
 	c := condition(claim, conditionType)
 	return c.Status == metav1.ConditionTrue && current(claim, c)
@@ -226,16 +226,16 @@ func secretName(ref *corev1.SecretReference) string {
 	return ref.Name
 }
 
-// Power is what a claim says about the power of its host.
+// Power is what a claim reports about the power of its host.
 type Power struct {
 	// Wanted is the state that the claim asks for, and On the one that the host has.
 	Wanted, On bool
-	// Problem says why what the claim asks for is not carried out, in words that fit into a
-	// condition; empty if it is.
+	// Problem is the message for a condition if what the claim asks for is not carried out;
+	// empty if it is.
 	Problem string
 }
 
-// ReadPower says what a claim, nil when there is none, says about the power of its host.
+// ReadPower returns what a claim, nil when there is none, reports about the power of its host.
 func ReadPower(claim *bmov1alpha1.HostClaim) Power {
 	if claim == nil || !Read(claim).HasHost() {
 		return Power{}
@@ -247,8 +247,8 @@ func ReadPower(claim *bmov1alpha1.HostClaim) Power {
 	return p
 }
 
-// Movable is what a claim in the namespace of its machine says of a move by clusterctl,
-// with a reason and message that fit into a condition, and whether it says anything.
+// Movable returns the condition Movable of a claim in the namespace of its machine, with a
+// reason and message that fit into a condition of the machine, and whether the claim has it.
 func Movable(claim *bmov1alpha1.HostClaim) (metav1.Condition, bool) {
 	c := condition(claim, infrav1.MovableCondition)
 	if c.Type == "" {
@@ -257,7 +257,7 @@ func Movable(claim *bmov1alpha1.HostClaim) (metav1.Condition, bool) {
 	return metav1.Condition{Type: c.Type, Status: c.Status, Reason: usableReason(c.Reason), Message: usableMessage(c.Message)}, true
 }
 
-// BlocksMove says that clusterctl must not move the machine of the claim, since the claim
+// BlocksMove reports whether clusterctl must not move the machine of the claim, since the claim
 // is not ready or must stay. clusterctl looks at the machine, too, because it passes over
 // a claim whose CRD lacks its label: the machine would be moved without its claim.
 func BlocksMove(claim *bmov1alpha1.HostClaim) bool {
@@ -302,7 +302,7 @@ const longestName = 253
 // reasons are those that a condition can have.
 var reasons = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// unnamedHost explains a claim whose host cannot be told.
+// unnamedHost is the message for a claim whose host has no valid name.
 const unnamedHost = "The HostClaim names a host whose name is none: have its hostclaim manager looked at"
 
 // usableReason is the reason, or one of ours if it is none.
@@ -324,7 +324,7 @@ func usableMessage(message string) string {
 	return message
 }
 
-// named says that the host can be one. Its name becomes part of the provider ID.
+// named reports whether the reference can be that of a host. Its name becomes part of the provider ID.
 func named(host *bmov1alpha1.ObjectReference) bool {
 	return len(validation.IsDNS1123Subdomain(host.Name)) == 0 &&
 		(host.Namespace == "" || len(validation.IsDNS1123Label(host.Namespace)) == 0)

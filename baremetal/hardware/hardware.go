@@ -69,8 +69,8 @@ type NIC struct {
 	IP   string
 }
 
-// FromHardwareData reads a published HardwareData. Nil, or one without
-// hardware details, gives a Host that knows accordingly less.
+// FromHardwareData reads a published HardwareData. Nil, or one without hardware details, gives a
+// Host without them.
 func FromHardwareData(data *bmov1alpha1.HardwareData) Host {
 	if data == nil {
 		return Host{}
@@ -135,7 +135,7 @@ func (h Host) MAC(name string) (string, bool) {
 }
 
 // Interfaces returns the names of the interfaces, sorted and without repeats,
-// for messages that tell what could have been asked for.
+// for messages that list the valid names.
 func (h Host) Interfaces() []string {
 	var names []string
 	for _, nic := range h.NICs {

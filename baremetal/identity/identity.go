@@ -68,8 +68,8 @@ type Answer struct {
 	// Ref are the credentials for that cluster; also those that a machine is asked to use
 	// which keeps its claim in this one.
 	Ref Ref
-	// Note tells that something else is asked for now than is in effect; empty
-	// when it is the same.
+	// Note is a message about what is asked for now and is not in effect; empty
+	// when they are the same.
 	Note string
 }
 
@@ -99,8 +99,8 @@ func Of(namespace string, ref *infrav1.IdentityReference) Ref {
 	return Ref{Namespace: namespace, Secret: ref.Name, Context: ref.Context}
 }
 
-// recordedNote says that the record differs from what is asked for now, or that it leads to
-// a claim that was made without it.
+// recordedNote returns the note for a record that differs from what is asked for now, or that
+// leads to a claim which was made without it; empty for any other.
 func recordedNote(r Record, asked *infrav1.IdentityReference) string {
 	switch {
 	case asked != nil && asked.Name == r.Secret && asked.Context == r.Context && r.Claim != "":

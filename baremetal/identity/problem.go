@@ -77,8 +77,8 @@ const (
 	unusable    = "The API server %s cannot be used: "
 )
 
-// problems are all that conditions say of identityRefs and their connections: the reason, what
-// is wrong, and what the owner of the identityRef can do. Nothing in them is text of a remote
+// problems are all that conditions report about identityRefs and their connections: the reason,
+// what is wrong, and what the owner of the identityRef can do. Nothing in them is text of a remote
 // cluster, which could mislead the reader.
 var problems = [...]struct{ reason, cause, remedy string }{
 	Connecting: {infrav1.IdentityConnectingReason, "The connection to the cluster that holds the hosts is being made", ""},
@@ -173,7 +173,7 @@ var problems = [...]struct{ reason, cause, remedy string }{
 }
 
 // Problem is why a cluster cannot be used now. It is an error without any part of a credential.
-type Problem struct { //nolint:errname // a condition says it, and only then it is an error
+type Problem struct { //nolint:errname // it is the content of a condition before it is an error
 	// Reason of the condition IdentityReady.
 	Reason string
 	// Message for the owner of the identityRef: what is wrong and what to do.

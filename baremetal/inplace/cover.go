@@ -34,8 +34,8 @@ type Set struct {
 	Infrastructure, Bootstrap map[string]any
 }
 
-// Patches say which changes are brought about in place, as JSON patches of the present
-// objects. An object without a patch stays as it is.
+// Patches are the changes that are made in place, as JSON patches of the present objects. An object
+// without a patch stays as it is.
 type Patches struct {
 	Set, Infrastructure, Bootstrap []byte
 }
@@ -52,7 +52,7 @@ type operation struct {
 func fields() []string { return []string{"image", "customDeploy"} }
 
 // Covered returns what a rebuild of the servers changes on the way from current to desired;
-// Cluster API replaces the Machines if something is left. Why says why nothing is covered.
+// Cluster API replaces the Machines if something is left. Why is the reason if nothing is covered.
 func Covered(current, desired Set) (patches Patches, why string) {
 	for _, s := range []Set{current, desired} {
 		if kindOf(s.Infrastructure) != (schema.GroupKind{Group: infrav1.GroupName, Kind: "Metal3MachineTemplate"}) {

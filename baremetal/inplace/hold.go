@@ -31,12 +31,12 @@ func ConfigName(machine *clusterv1.Machine) string {
 	return ""
 }
 
-// Held says that a KubeadmConfig is paused by an update in place.
+// Held reports whether a KubeadmConfig is paused by an update in place.
 func Held(config *bootstrapv1.KubeadmConfig) bool {
 	return config.Annotations[clusterv1.PausedAnnotation] == infrav1.UpdatePause
 }
 
-// EndsHold says whether new bootstrap data is to be made by a KubeadmConfig that an update in
+// EndsHold reports whether new bootstrap data is to be made by a KubeadmConfig that an update in
 // place holds. Awaited is the text of the rebuild that its server is empty for; empty if the
 // server is not being rebuilt. While Cluster API updates the Machine, that has to be the text
 // which the data is held for: a server that is empty for the change before is wiped again.

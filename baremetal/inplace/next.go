@@ -48,9 +48,9 @@ func Token(version string, machine infrav1.Metal3MachineSpec, config bootstrapv1
 
 // Observed is everything that the next step of an update may depend on.
 type Observed struct {
-	// Updating says that Cluster API has chosen the Machine for an update in place.
+	// Updating is true if Cluster API has chosen the Machine for an update in place.
 	Updating bool
-	// ControlPlane says that the Machine is one of a control plane.
+	// ControlPlane is true if the Machine is one of a control plane.
 	ControlPlane bool
 	// Token stands for what the server is to run.
 	Token string
@@ -58,7 +58,7 @@ type Observed struct {
 	Rebuild, Rebuilt string
 	// Message is that of its condition HostClaimReady, if that is False.
 	Message string
-	// Asked says that the Metal3Machine was asked in this very call, so that Message is about
+	// Asked is true if the Metal3Machine was asked in this very call, so that Message is about
 	// what it was asked before.
 	Asked bool
 	// Data is the bootstrap data.
@@ -67,22 +67,22 @@ type Observed struct {
 
 // Data is what is known of the bootstrap data of a Machine.
 type Data struct {
-	// Supported says that the kubeadm bootstrap provider makes it.
+	// Supported is true if the kubeadm bootstrap provider makes it.
 	Supported bool
 	// Token is the one that the data was held for last; empty means never.
 	Token string
-	// Held says that the KubeadmConfig is paused by us, and Paused that it is by another.
+	// Held is true if the KubeadmConfig is paused by us, and Paused if it is by another.
 	Held, Paused bool
-	// Made says that the KubeadmConfig reports data, and Named that the Machine names it.
+	// Made is true if the KubeadmConfig reports data, and Named if the Machine names it.
 	Made, Named bool
 }
 
 // Step is what is to be done now.
 type Step string
 
-// The steps of an update, in their order. The bootstrap provider makes data once, and again
-// only when neither its object nor the Machine knows of any: since each of the two would give the
-// other what it knows, it is paused while both forget.
+// The steps of an update, in their order. The bootstrap provider makes data once, and again only
+// when neither its object nor the Machine names any. Each of the two would restore the name on the
+// other, so it is paused until both are cleared.
 const (
 	// Hold pauses the KubeadmConfig and takes the used token off its spec.
 	Hold Step = "Hold"
@@ -103,7 +103,7 @@ const (
 	Refuse Step = "Refuse"
 )
 
-// Plan is the next step, and what Cluster API is told.
+// Plan is the next step, and the answer to Cluster API.
 type Plan struct {
 	Step    Step
 	Message string

@@ -78,7 +78,7 @@ func TestUpdate(t *testing.T) {
 	golden.Compare(t, "testdata/update.golden", out.String(), *update)
 }
 
-// take carries a step out; rests says that it was none.
+// take carries a step out; rests is true if there was none.
 func take(o *Observed, step Step) (rests bool) {
 	switch step {
 	case Hold:

@@ -221,7 +221,7 @@ func (c *collector) gateway(n Network, route int, source Source) {
 	c.add(Ask{Pool: pool, Family: n.Family})
 }
 
-// The kind of pool that a template means when it says nothing else.
+// The kind of pool that a template means when it names none.
 const (
 	// Metal3Group is the API group of ip-address-manager.
 	Metal3Group = "ipam.metal3.io"
@@ -257,8 +257,8 @@ func NewPool(name, apiGroup, kind string) Pool {
 	return Pool{Name: name, APIGroup: apiGroup, Kind: kind}
 }
 
-// ConflictError is that of a template which means two different pools by one name,
-// although answers are told apart by name only.
+// ConflictError is that of a template which means two different pools by one name, although answers
+// are matched by name only.
 type ConflictError struct {
 	One, Other Pool
 }

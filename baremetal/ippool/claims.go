@@ -93,8 +93,8 @@ func (r Request) IPAddressClaim(ask Ask) *capipamv1.IPAddressClaim {
 	}
 }
 
-// DataOf returns the name of the Metal3Data that a claim was made for, from what the claim itself
-// tells. It is not known for names that were cut.
+// DataOf returns the name of the Metal3Data that a claim was made for, from the claim alone. It is
+// not known for names that were cut.
 func DataOf(claim metav1.Object) (name string, known bool) {
 	if label, byHost := claim.GetLabels()[infrav1.DataNameLabel]; byHost {
 		return label, len(label) < maxLabel
@@ -156,7 +156,7 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])[:hashLength]
 }
 
-// Answer is what a claim tells about the pool that it asks.
+// Answer is what a claim reports about the pool that it asks.
 type Answer struct {
 	// AddressName is the name of the address object; empty until there is one.
 	AddressName string
@@ -203,8 +203,7 @@ func FromMetal3Address(address *ipamv1alpha1.IPAddress) metadata.Address {
 	return read
 }
 
-// FromCAPIAddress reads an address of Cluster API's IPAM contract, which knows
-// no name servers.
+// FromCAPIAddress reads an address of Cluster API's IPAM contract, which has no name servers.
 func FromCAPIAddress(address *capipamv1.IPAddress) metadata.Address {
 	return metadata.Address{
 		Address: address.Spec.Address,

@@ -43,7 +43,7 @@ type Route struct {
 	// Gateway is the router itself, if the template gives it, and Source the pool whose gateway is meant otherwise.
 	Gateway string
 	Source  Source
-	// DNS are name servers, and DNSPool is the pool that knows more of them.
+	// DNS are name servers, and DNSPool is the pool that has more of them.
 	DNS     []string
 	DNSPool string
 }

@@ -63,7 +63,7 @@ type Observed struct {
 	PoolState, AskedState string
 }
 
-// Hold adds what the claim tells that is held for the address.
+// Hold adds what is known from the claim that is held for the address.
 func (o *Observed) Hold(claim metav1.Object) {
 	o.Claim, o.ClaimName, o.Answer = ClaimHeld, claim.GetName(), AnswerOf(claim)
 	o.AskedState = claim.GetAnnotations()[infrav1.PoolStateAnnotation]
@@ -82,7 +82,7 @@ type Step struct {
 	Release bool
 	// Read is the name of the address object to be read.
 	Read string
-	// Reason and Message say what is waited for; empty when the address is there.
+	// Reason and Message are those of the wait for the address; empty once it is allocated.
 	Reason, Message string
 }
 
@@ -154,9 +154,9 @@ func refused(o Observed) Step {
 	return step
 }
 
-// Unfit returns the next step for an address that cannot be used for what problem says.
-// Addresses are never written again, so once the spec of the pool has changed, or the claim was
-// deleted by another client, the address is given back and asked for anew.
+// Unfit returns the next step for an address that cannot be used because of the problem. Addresses
+// are never written again, so once the spec of the pool has changed, or the claim was deleted by
+// another client, the address is given back and asked for anew.
 func Unfit(o Observed, problem string) Step {
 	step := Step{Reason: infrav1.RenderingFailedReason}
 	anew := fmt.Sprintf("then delete %s %q, so that it is asked anew", o.claimKind(), o.ClaimName)

@@ -43,9 +43,9 @@ type Facts struct {
 	Metal3Machine Object
 	// Host is the server behind the machine.
 	Host hardware.Host
-	// RemoteHost means that the server is registered in another cluster, where
-	// namespaces mean something else. The record of where the claim was made says
-	// so, not what an identityRef asks for now.
+	// RemoteHost means that the server is registered in another cluster, where namespaces mean
+	// something else. It follows the record of where the claim was made, not what an identityRef
+	// asks for now.
 	RemoteHost bool
 	// Addresses are the answers of the pools.
 	Addresses map[AddressRef]Address
@@ -78,8 +78,8 @@ func object(o metav1.Object) Object {
 	return Object{Name: o.GetName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
 }
 
-// AddressRef names one of the addresses that a machine has from pools. The first
-// from a pool has no Network; it is also the one that metadata speaks of.
+// AddressRef names one of the addresses that a machine has from pools. The first from a pool has no
+// Network; it is also the one that metadata refers to.
 type AddressRef struct {
 	// Pool is the name of the pool.
 	Pool string
@@ -99,9 +99,9 @@ type Object struct {
 type Address struct {
 	// Address is an IPv4 or IPv6 address without a prefix length.
 	Address string
-	// Prefix is the prefix length of its network; 0 when the pool does not say.
+	// Prefix is the prefix length of its network; 0 when the pool has none.
 	Prefix int32
-	// Gateway is the router of that network; empty when the pool does not say.
+	// Gateway is the router of that network; empty when the pool has none.
 	Gateway string
 	// DNSServers are the name servers that the pool recommends.
 	DNSServers []string
@@ -175,7 +175,7 @@ type InterfaceNotFoundError struct {
 	Interface string
 	// Known are the names that it could have asked for.
 	Known []string
-	// NoMAC means that the server has the interface, and nothing tells its MAC address.
+	// NoMAC means that the server has the interface, and its MAC address is unknown.
 	NoMAC bool
 }
 

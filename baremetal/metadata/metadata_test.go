@@ -181,8 +181,8 @@ metaData.fromAnnotations[c]: unknown object "cluster": use machine, metal3machin
 	}
 }
 
-// FuzzRender reads templates from YAML: whatever they say, rendering does not
-// panic, and what it renders are keys and string values.
+// FuzzRender reads templates from YAML: rendering panics for none of them, and its result is keys
+// and string values.
 func FuzzRender(f *testing.F) {
 	inputs, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {

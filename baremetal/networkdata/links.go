@@ -25,7 +25,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// defaultMTU is the MTU of a link whose template does not say.
+// defaultMTU is the MTU of a link whose template sets none.
 const defaultMTU = 1500
 
 // MaxVLAN is the highest tag that an operating system takes. The schema allows

@@ -355,8 +355,8 @@ func TestAllErrorsAreToldTogether(t *testing.T) {
 	}
 }
 
-// FuzzRender reads templates from YAML: whatever they say, rendering does not
-// panic, and what it renders is a document that can be read again.
+// FuzzRender reads templates from YAML: rendering panics for none of them, and its result is a
+// document that can be read again.
 func FuzzRender(f *testing.F) {
 	inputs, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {

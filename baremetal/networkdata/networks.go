@@ -64,8 +64,8 @@ func (r *renderer) networks(spec *infrav1.NetworkDataNetwork) []network {
 	return rendered
 }
 
-// network renders a network. Routes of a static one speak of the address that it has from a
-// pool, too, where they name the same pool.
+// network renders a network. Routes of a static one use the address that it has from a pool, too,
+// where they name the same pool.
 func (r *renderer) network(n ippool.Network) network {
 	name := item("networks."+n.List, n.ID)
 	r.mustExist(name+".link", n.Link)

@@ -38,8 +38,8 @@ var reserved = [...]string{"kubernetes.io", "k8s.io", "x-k8s.io"}
 const maxPrefixes = 32
 
 // LabelPrefixes reads the list of prefixes in LabelSyncPrefixesAnnotation: DNS subdomains with
-// commas between them, in any order. The error tells what is wrong with each that cannot
-// be used; then none is.
+// commas between them, in any order. If some are invalid, it returns none, and an error that
+// lists what is wrong with each.
 func LabelPrefixes(list string) ([]string, error) {
 	if commas := strings.Count(list, ","); commas >= maxPrefixes {
 		return nil, fmt.Errorf("there are %d prefixes: list at most %d", commas+1, maxPrefixes)

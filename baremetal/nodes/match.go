@@ -105,8 +105,8 @@ func Match(q Query, candidates []Node) Result {
 		return untaken(r)
 	}
 	return only(ByHostname, candidates, func(n Node) bool {
-		// A Node that says which host it runs on, or which machine it belongs
-		// to, would have been found above if it were ours.
+		// A Node that names its host or its machine would have been found above if it were
+		// ours.
 		return n.ProviderID == "" && n.HostUID == "" && slices.Contains(q.Hostnames, n.Hostname)
 	})
 }

@@ -31,8 +31,8 @@ type ProviderID struct {
 	Machine string
 }
 
-// Path returns the ID without its prefix. Rendered metadata carries it under
-// the key providerid, so that a kubelet can be told its provider ID.
+// Path returns the ID without its prefix. Rendered metadata carries it under the key providerid,
+// for the configuration of the kubelet.
 func (i ProviderID) Path() string {
 	return i.Namespace + "/" + i.Host + "/" + i.Machine
 }

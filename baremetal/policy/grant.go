@@ -49,7 +49,7 @@ type Grant struct {
 	allowCustomDeploy, allowSkipCleaning, allowUnhealthyMark, sharePreprovisioning bool
 }
 
-// Decision is what all policies together say to the claims of one namespace.
+// Decision is what all policies together permit to the claims of one namespace.
 type Decision struct {
 	// Grants has an entry for each namespace whose hosts may be used.
 	Grants map[string]Grant
@@ -163,7 +163,7 @@ var privateDomains = [...]string{
 	"hostclaim.metal3.io",
 }
 
-// neverPublished reports whether a key stays with the host whatever policies say.
+// neverPublished reports whether a key is never copied from the host, by any policy.
 func neverPublished(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return slices.Contains(privateDomains[:], domain)

@@ -41,9 +41,9 @@ var options = [...]string{
 // optionPrefix begins the key of every option.
 const optionPrefix = "hostclaim.metal3.io/"
 
-// UnknownOptions returns a sentence for each annotation and label of a policy that
-// has the prefix of options and is none, sorted by key. Such a policy is valid: it
-// may be written for a later version, so the author is told and nothing is refused.
+// UnknownOptions returns a sentence for each annotation and label of a policy that has the prefix
+// of options and is none, sorted by key. Such a policy is valid: it may be written for a later
+// version, so it is reported to the author and not refused.
 func UnknownOptions(p *bmov1alpha1.HostDeployPolicy) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(p.Annotations)) {

@@ -30,7 +30,7 @@ import (
 
 // InvalidError is a policy that cannot be understood and is therefore skipped.
 type InvalidError struct {
-	// Namespace and Name say which policy it is.
+	// Namespace and Name are those of the policy.
 	Namespace, Name string
 	// Field is the path of the field or annotation at fault.
 	Field string

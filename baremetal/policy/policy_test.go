@@ -245,7 +245,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// grantOf evaluates policies of namespace infra that admit everybody.
+// grantOf evaluates policies of namespace infra that admit all namespaces.
 func grantOf(annotations ...[]string) Grant {
 	var policies []bmov1alpha1.HostDeployPolicy
 	for _, pairs := range annotations {

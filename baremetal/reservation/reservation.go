@@ -22,7 +22,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Holds says that a claim is reserved: it carries the label, no machine uses it, and it asks for
+// Holds reports whether a claim is reserved: it carries the label, no machine uses it, and it asks for
 // nothing to be written.
 func Holds(claim *bmov1alpha1.HostClaim) bool {
 	return claim.Labels[infrav1.NodeReuseLabel] != "" && claim.Spec.ConsumerRef == nil &&

@@ -30,11 +30,11 @@ import (
 //
 //	41 hosts seen: 30 in use, 6 not available, 4 without label rack=a1, 1 in error
 //
-// Hosts are counted, never named, since they may be of another namespace. One that could
-// never answer the claim counts by what it lacks, whatever it does, so that a wrong selector
-// does not read like a shortage. Reasons stand in a fixed order, those of the host before
-// those of the claim. A host that does fit counts as in use: another claim is about to be
-// bound to it, and if that fails, the host is offered again.
+// Hosts are counted, never named, since they may be of another namespace. One that could never
+// answer the claim counts by what it lacks, even while it is in use: a wrong selector must not read
+// like a shortage. Reasons stand in a fixed order, those of the host before those of the claim. A
+// host that does fit counts as in use: another claim is about to be bound to it, and if that fails,
+// the host is offered again.
 func Explain(c Criteria, hosts []*bmov1alpha1.BareMetalHost) string {
 	if len(hosts) == 0 {
 		return noHosts(c)
@@ -65,7 +65,7 @@ func Explain(c Criteria, hosts []*bmov1alpha1.BareMetalHost) string {
 const between = ", "
 
 // withoutTraces leaves out what a claim asks of labels that controllers put on a host while it is in use,
-// such as the name of a Cluster: they would tell of its tenant.
+// such as the name of a Cluster: they would disclose its tenant.
 func withoutTraces(c Criteria) Criteria {
 	c.Requirements = slices.DeleteFunc(slices.Clone(c.Requirements), func(r Requirement) bool {
 		domain, _, _ := strings.Cut(r.Key(), "/")

@@ -74,7 +74,7 @@ const maxAddresses = 128
 // addresses finds a template that asks for too many. Pools that annotations name do not count.
 func addresses(spec infrav1.Metal3DataTemplateSpec, path *field.Path) iter.Seq[*field.Error] {
 	return func(yield func(*field.Error) bool) {
-		// What is wrong with the pools is told beside this, and annotations are those of a machine.
+		// Errors of the pools are reported separately, and annotations are those of a machine.
 		if asks, _ := ippool.Asks(spec, metadata.Facts{}); len(asks) > maxAddresses {
 			yield(field.Invalid(path, len(asks), fmt.Sprintf("pools are asked for %d addresses of each machine, and at most for %d: "+
 				"leave some out, or use fewer networks with addresses of pools", len(asks), maxAddresses)))
@@ -82,7 +82,7 @@ func addresses(spec infrav1.Metal3DataTemplateSpec, path *field.Path) iter.Seq[*
 	}
 }
 
-// poolProblem words what is wrong with pools for the author of a new template.
+// poolProblem returns the error of pools as one of a field, for the author of a new template.
 func poolProblem(err error, path *field.Path) *field.Error {
 	var conflict ippool.ConflictError
 	var names ippool.ClaimNameError
@@ -98,7 +98,7 @@ func poolProblem(err error, path *field.Path) *field.Error {
 	}
 }
 
-// value is what a template says at a path.
+// value is what a template has at a path.
 type value struct {
 	text string
 	path *field.Path

@@ -51,7 +51,7 @@ func TestOnCircles(t *testing.T) {
 	}
 }
 
-// reaches says whether a way leads down from a link to another one.
+// reaches reports whether the references below a link lead to another one.
 func reaches(below []reference, from, to string, seen map[string]bool) bool {
 	for _, r := range below {
 		if r.from != from || seen[r.text] {

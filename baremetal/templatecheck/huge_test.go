@@ -65,8 +65,8 @@ func hugeTemplates() map[string]infrav1.Metal3DataTemplateSpec {
 	}
 }
 
-// One request must not keep the manager busy, nor fill its memory: what is wrong with
-// a template is told briefly, however much it is.
+// One request must not keep the manager busy, nor fill its memory: the errors of a template are
+// cut, however many there are.
 func TestAnswersToHugeTemplatesAreBrief(t *testing.T) {
 	for name, spec := range hugeTemplates() {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestAnswersToHugeTemplatesAreBrief(t *testing.T) {
 	}
 }
 
-// The list of known links is cut, and says how many it leaves out.
+// The list of known links is cut, and ends with the number of those it leaves out.
 func TestFewLinksAreOffered(t *testing.T) {
 	links := infrav1.NetworkDataLink{Vlans: []infrav1.NetworkDataLinkVlan{{ID: "v", VlanLink: "none"}}}
 	for i := range 30 {

@@ -177,7 +177,7 @@ func (l links) vlans(yield func(*field.Error) bool) {
 	}
 }
 
-// circles finds links that rest on themselves, over however many others.
+// circles yields an error for each link that rests on itself, directly or through other links.
 func circles(below []reference) iter.Seq[*field.Error] {
 	return func(yield func(*field.Error) bool) {
 		circled := onCircles(below)
@@ -189,7 +189,7 @@ func circles(below []reference) iter.Seq[*field.Error] {
 	}
 }
 
-// onCircles finds the links that rest on themselves.
+// onCircles returns the links that rest on themselves, directly or through other links.
 func onCircles(below []reference) map[string]bool {
 	s := search{on: map[string][]string{}, met: map[string]int{}, open: map[string]bool{}, circled: map[string]bool{}}
 	for _, r := range below {

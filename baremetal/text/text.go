@@ -15,8 +15,8 @@ limitations under the License.
 */
 
 // Package text bounds the texts that are shown to users. Tenants and remote clusters may have written
-// them, in any number and length, and an answer is kept in memory several times on its way: so it
-// ends early, and says that it does. The order is kept: what comes first is shown.
+// them, in any number and length, and an answer is kept in memory several times on its way. A text
+// that is cut ends with a note of that. The order is kept: what comes first is shown.
 package text
 
 import (
@@ -40,8 +40,8 @@ const (
 	maxDetail = 1024
 )
 
-// Problems collects the first problems of all sequences. The last one tells if there are others, which
-// are not computed.
+// Problems returns the first problems of all sequences. If there are more, the detail of the last one
+// mentions them; they are not computed.
 func Problems(found ...iter.Seq[*field.Error]) field.ErrorList {
 	list, more := first(found)
 	for i, problem := range list {
@@ -53,7 +53,7 @@ func Problems(found ...iter.Seq[*field.Error]) field.ErrorList {
 	return list
 }
 
-// Warnings collects the first warnings of all sequences. One more tells if there are others.
+// Warnings returns the first warnings of all sequences, and one about the rest if there are more.
 func Warnings(found ...iter.Seq[string]) []string {
 	list, more := first(found)
 	for i, text := range list {

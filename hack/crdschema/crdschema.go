@@ -76,9 +76,8 @@ func compile(schema *apiextensionsv1.CustomResourceValidation) (*Schema, error) 
 	return &Schema{structural: structural, shape: shape, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// Check says why an object would not be created. It fills in defaults first, in
-// the object itself. As in an API server, rules are looked at only if the shape is
-// right.
+// Check returns the errors for which an API server would not create the object. It first fills in
+// defaults, in the object itself. As in an API server, rules are evaluated only if the shape is right.
 func (s *Schema) Check(ctx context.Context, object map[string]any) field.ErrorList {
 	defaulting.Default(object, s.structural)
 	problems := validation.ValidateCustomResource(nil, object, s.shape)

@@ -50,8 +50,8 @@ var (
 	diskFormat = map[string]bool{"": true, "raw": true, "qcow2": true, "vdi": true, "vmdk": true, "live-iso": true}
 )
 
-// certain says what must become of an image, by the rules in words; false for
-// known where it depends on what exactly is taken for a URL.
+// certain returns whether an image is valid by the rules of the API. Known is false where
+// that depends on what exactly is taken for a URL.
 func (i image) certain() (valid, known bool) {
 	oci := strings.HasPrefix(strings.ToLower(i.url), "oci://")
 	switch {

@@ -149,7 +149,7 @@ func keys(root string) ([]group, map[string]string, error) {
 	return blocks, values, err
 }
 
-// keysPage tells of the constants of keys.go.
+// keysPage renders the constants of keys.go.
 func keysPage(root string) (string, error) {
 	blocks, values, err := keys(root)
 	if err != nil {
@@ -188,7 +188,7 @@ func keyType(name string) string {
 	return ""
 }
 
-// conditionsPage tells of the types and reasons of conditions and of the reasons of events that have a constant.
+// conditionsPage renders the types and reasons of conditions and the reasons of events that have a constant.
 func conditionsPage(root string) (string, error) {
 	_, values, err := keys(root)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	provider "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup"
 )
 
-// flagsPage tells of the flags of both managers.
+// flagsPage renders the flags of both managers.
 func flagsPage() string {
 	providerOptions, hostclaimOptions := provider.NewOptions(), hostclaim.NewOptions()
 	providerFlags, hostclaimFlags := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)

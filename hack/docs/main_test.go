@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPagesAreCurrent shows that the pages of docs/reference are what the code says.
+// TestPagesAreCurrent shows that the pages of docs/reference match the code.
 func TestPagesAreCurrent(t *testing.T) {
 	pages, err := render("../..")
 	if err != nil {

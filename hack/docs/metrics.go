@@ -30,7 +30,7 @@ type metric struct {
 	name, kind, labels, help string
 }
 
-// metricsPage tells of the metrics that the code registers.
+// metricsPage renders the metrics that the code registers.
 func metricsPage(root string) (string, error) {
 	var found []metric
 	for _, folder := range []string{"baremetal", "controllers"} {

@@ -32,12 +32,12 @@ type answered struct {
 	ask     ippool.Ask
 	claim   string
 	address metadata.Address
-	// from says how the address was chosen.
+	// from is how the address was chosen.
 	from string
 }
 
-// answer plays the pools: those that were given say what they have, all others
-// give placeholders.
+// answer plays the pools: those that were given answer with their addresses, all others
+// with placeholders.
 func answer(in *input, asks []ippool.Ask) ([]answered, error) {
 	pools := map[string]*ipamv1alpha1.IPPool{}
 	for _, pool := range in.pools {
@@ -84,7 +84,7 @@ func (a *answered) take(pool *ipamv1alpha1.IPPool) error {
 	return fmt.Errorf("%s has no free address for claim %q: extend spec.pools", a.ask.Pool, a.claim)
 }
 
-// free says whether an address is neither allocated nor held for a claim.
+// free reports whether an address is neither allocated nor held for a claim.
 func free(pool *ipamv1alpha1.IPPool, address ipamv1alpha1.IPAddressStr) bool {
 	for _, taken := range []map[string]ipamv1alpha1.IPAddressStr{pool.Spec.PreAllocations, pool.Status.Allocations} {
 		for _, other := range taken {
@@ -96,8 +96,7 @@ func free(pool *ipamv1alpha1.IPPool, address ipamv1alpha1.IPAddressStr) bool {
 	return true
 }
 
-// give notes that the address is taken. What a part of a pool does not say, the
-// pool says for all.
+// give notes that the address is taken. What a part of a pool does not set, the pool sets for all.
 func (a *answered) give(pool *ipamv1alpha1.IPPool, part ipamv1alpha1.Pool, address ipamv1alpha1.IPAddressStr) {
 	if pool.Status.Allocations == nil {
 		pool.Status.Allocations = map[string]ipamv1alpha1.IPAddressStr{}
@@ -119,9 +118,8 @@ func (a *answered) give(pool *ipamv1alpha1.IPPool, part ipamv1alpha1.Pool, addre
 	a.address = ippool.FromMetal3Address(given)
 }
 
-// placeholder is an address of the ranges that are reserved for documentation.
-// Pools of which the template does not say the family give IPv4, and other kinds
-// than IPPool know no name servers.
+// placeholder is an address of the ranges that are reserved for documentation. Pools whose family
+// the template does not set give IPv4, and other kinds than IPPool know no name servers.
 func placeholder(ask ippool.Ask, i int) metadata.Address {
 	address := metadata.Address{Address: fmt.Sprintf("192.0.2.%d", 10+i%240), Prefix: 24, Gateway: "192.0.2.1"}
 	server := "192.0.2.2"

@@ -100,13 +100,13 @@ func (in *input) readTemplate(path string) error {
 	}
 	refused := checkTemplate(templates, in.template, err == nil)
 	if mistype := (*gojson.UnmarshalTypeError)(nil); refused != nil && errors.As(err, &mistype) {
-		return refused // which says the same with the path of the field
+		return refused // which reports the same with the path of the field
 	}
 	return errors.Join(err, refused)
 }
 
-// checkTemplate says why an API server would not take a template: by its schema and,
-// if the template could be read, by the webhook of the manager.
+// checkTemplate returns an error if an API server would not take a template: by its schema
+// and, if the template could be read, by the webhook of the manager.
 func checkTemplate(from file, template *infrav1.Metal3DataTemplate, isRead bool) error {
 	schema, err := crdschema.Load("metal3datatemplates")
 	if err != nil {
@@ -200,7 +200,7 @@ func (in *input) facts() metadata.Facts {
 	return metadata.NewFacts(in.data(), in.machine, in.metal3Machine, in.host)
 }
 
-// request says on whose behalf pools would be asked.
+// request is the object on whose behalf pools would be asked.
 func (in *input) request() ippool.Request {
 	holder := in.data().Name
 	if in.byHostName {

@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// options are what the command line says.
+// options are those of the command line.
 type options struct {
 	template, hardware, machine, pools string
 	index                              int32

@@ -129,7 +129,7 @@ func runKeep(ctx context.Context, args []string, notes io.Writer) error {
 	return keep.Run(ctx, c, cluster, notes)
 }
 
-// grantAccess does it, and tells what was done.
+// grantAccess carries out the plan and prints what was done.
 func (o options) grantAccess(ctx context.Context, plan onboard.Plan, config *rest.Config, out, notes io.Writer) error {
 	hosts, err := client.New(config, client.Options{})
 	if err != nil {
@@ -168,7 +168,7 @@ func (o options) connectManagement() (c client.Client, wanted bool, err error) {
 	return c, true, nil
 }
 
-// report says what the tenant has now and what is left to do.
+// report prints what the tenant has now and what is left to do.
 func report(notes io.Writer, plan onboard.Plan, result onboard.Result, applied bool) {
 	where := "Apply the Secret in the tenant's cluster"
 	if applied {

@@ -32,7 +32,7 @@ import (
 // source is a kubeconfig and a context in it; empty for the usual ones.
 type source struct{ file, context string }
 
-// options are what the command line says.
+// options are those of the command line.
 type options struct {
 	hosts, management source
 	seen              onboard.Seen

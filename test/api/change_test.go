@@ -247,7 +247,7 @@ func TestMachineTemplatesStay(t *testing.T) {
 	dryRun := []client.ApplyOption{client.DryRunAll}
 	tests := map[string]struct {
 		after string
-		// rehearsed says that the object carries the annotation of the topology controller.
+		// rehearsed is true if the object carries the annotation of the topology controller.
 		rehearsed bool
 		options   []client.ApplyOption
 		refused   []string
@@ -508,7 +508,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Machines of two clusters with one endpoint join whichever answers there, and nothing else says so.
+// Machines of two clusters with one endpoint join the one that answers, and nothing else reports
+// that.
 func TestWarnedOfAnEndpointThatAnotherClusterHas(t *testing.T) {
 	warned := func(namespace, name, endpoint string) []string {
 		t.Helper()

@@ -208,8 +208,8 @@ func TestMetaDataEntries(t *testing.T) {
 	checkExamples(t, examples)
 }
 
-// TestLinksTogether is about what links and networks say of each other. The tables
-// of baremetal/templatecheck have every rule; here they meet an API server.
+// TestLinksTogether is about the references between links and networks. The tables of
+// baremetal/templatecheck have every rule; here they meet an API server.
 func TestLinksTogether(t *testing.T) {
 	const nics = "ethernets: [{type: phy, id: a, name: lan0, macAddress: {string: '52:54:00:00:00:01'}}, " +
 		"{type: phy, id: c, name: lan1, macAddress: {string: '52:54:00:00:00:02'}}]"

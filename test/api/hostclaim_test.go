@@ -162,7 +162,7 @@ func TestEntriesOfSeveralOwners(t *testing.T) {
 // owner is who the tests write as.
 const owner = client.FieldOwner("author")
 
-// example is one object that a user could send, and what the server says.
+// example is one object that a user could send, and the answer of the server.
 type example struct {
 	kind string
 	// name of the object; "example" where it does not matter.

@@ -192,7 +192,7 @@ func unsetInSchema(schema apiextensionsv1.JSONSchemaProps, values ...any) []stri
 	return unset
 }
 
-// isEmptyObject says that the schema has nothing to set.
+// isEmptyObject reports whether the schema has nothing to set.
 func isEmptyObject(schema apiextensionsv1.JSONSchemaProps) bool {
 	return schema.Type == "object" && len(schema.Properties) == 0 && schema.AdditionalProperties == nil
 }

@@ -56,8 +56,7 @@ func Published(claim *bmov1alpha1.HostClaim, hardware *bmov1alpha1.HardwareDetai
 	}
 }
 
-// Bind changes the status of a claim to that of one that is bound to the host of
-// which Published tells.
+// Bind changes the status of a claim to that of one that is bound to the host of Published.
 func Bind(claim *bmov1alpha1.HostClaim) {
 	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: infra, Name: hostOf(claim)}
 	claim.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name + infrav1.HardwareDataSuffix}

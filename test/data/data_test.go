@@ -441,7 +441,7 @@ func TestClaimsOfDataThatVanishedAreReleased(t *testing.T) {
 // The stories of this file take owner references and finalizers away, as the garbage
 // collector, a restore from a backup and Cluster API's own end-to-end suite do.
 
-// rendered makes a machine m whose claim has Metal3Data nodes-0 with its secrets.
+// renderedMachine makes a machine m whose claim has Metal3Data nodes-0 with its secrets.
 func (tn *tenant) renderedMachine() (*infrav1.Metal3Machine, *infrav1.Metal3DataClaim, *infrav1.Metal3Data) {
 	tn.T.Helper()
 	tn.pool("pool")

@@ -14,8 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package data tells the stories of data templates against a real API server:
-// indexes under concurrency, rendered secrets, pools and interfaces that are
-// missing and come, and addresses on their way back. A small controller of the
-// tests plays the pools.
+// Package data tests data templates against a real API server: indexes under concurrency, rendered
+// secrets, pools and interfaces that are missing and come, and addresses on their way back. A small
+// controller of the tests plays the pools.
 package data

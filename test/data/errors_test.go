@@ -35,9 +35,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 )
 
-// TestWhatIsWrongIsSaidAtTheMachineAndMendingIsEnough has a machine for each thing
-// that can be wrong with its data. Metal3Data, Metal3DataClaim and Metal3Machine
-// say the same, and once it is mended, that watch alone lets the machine go on.
+// TestWhatIsWrongIsSaidAtTheMachineAndMendingIsEnough has a machine for each thing that can be
+// wrong with its data. Metal3Data, Metal3DataClaim and Metal3Machine report the same, and once it
+// is mended, that watch alone lets the machine go on.
 func TestWhatIsWrongIsSaidAtTheMachineAndMendingIsEnough(t *testing.T) {
 	t.Parallel() // its cases install address management, which has to be absent before
 	tests := map[string]struct {
@@ -177,7 +177,7 @@ func (tn *tenant) ends(name string, address ipamv1alpha1.IPAddressStr) {
 	tn.Edit(pool, func() { pool.Spec.Pools = []ipamv1alpha1.Pool{{End: ptr.To(address)}} })
 }
 
-// saysTheSame expects claim and machine to repeat what the Metal3Data says.
+// saysTheSame expects claim and machine to repeat the condition of the Metal3Data.
 func (tn *tenant) saysTheSame(machine, data string) {
 	said := &infrav1.Metal3Data{}
 	tn.G.ExpectWithOffset(1, tn.Find(data, said)).To(gomega.Succeed())
@@ -212,8 +212,8 @@ func (tn *tenant) machineWaits(name, reason string, parts ...string) {
 	})
 }
 
-// machineHasData expects claim and machine to know that the data is there, and the
-// HostClaim to be told to use it.
+// machineHasData expects claim and machine to know that the data is there, and the HostClaim to use
+// it.
 func (tn *tenant) machineHasData(name string) {
 	claim, m, host := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}, &bmov1alpha1.HostClaim{}
 	tn.Await(tn.Named(name, claim), func(g gomega.Gomega) {
@@ -226,8 +226,8 @@ func (tn *tenant) machineHasData(name string) {
 	tn.Await(tn.Named(name, host), func(g gomega.Gomega) { g.Expect(host.Spec.CustomDeploy).NotTo(gomega.BeNil()) })
 }
 
-// The stories of this file are about things that are in the way for a while:
-// once they are mended, everything goes on by itself.
+// The stories of this file are about things that are in the way for a while: once they are mended,
+// the machine proceeds by itself.
 
 func TestAClaimOfAUserIsInTheWayUntilItIsDeleted(t *testing.T) {
 	tn := newTenant(t)
@@ -246,7 +246,7 @@ func TestAClaimOfAUserIsInTheWayUntilItIsDeleted(t *testing.T) {
 	tn.ready("nodes-0")
 }
 
-// TestAnExhaustedPoolIsAskedAgainWhenItChanges has a pool grow, give an address to somebody else, and
+// TestAnExhaustedPoolIsAskedAgainWhenItChanges has a pool grow, give an address to another claim, and
 // get one back. The second shows that it answers again, which it may not have done when it refused.
 func TestAnExhaustedPoolIsAskedAgainWhenItChanges(t *testing.T) {
 	tn := newTenant(t)

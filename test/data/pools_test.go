@@ -142,7 +142,7 @@ func (i *installation) install(t *testing.T) {
 		i.stop = stop
 		go func() {
 			if err := pools.Start(ctx); err != nil {
-				panic(err) // no test would say why it waits
+				panic(err) // otherwise the tests wait without an error
 			}
 		}()
 	})
@@ -212,7 +212,7 @@ func (p *pools) answer(ctx context.Context, req ctrl.Request) (ctrl.Result, erro
 	if err := p.hold(ctx, claim); err != nil {
 		return ctrl.Result{}, err
 	}
-	// The name of the object says which address it is: it cannot be given twice.
+	// The name of the object is made of the address, which therefore cannot be given twice.
 	for last := 10; last <= end(pool); last++ {
 		address := &ipamv1alpha1.IPAddress{
 			ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: fmt.Sprintf("%s-%d", pool.Name, last)},

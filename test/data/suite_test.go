@@ -206,7 +206,7 @@ func (tn *tenant) release(claim *infrav1.Metal3DataClaim) {
 }
 
 // waits expects the Metal3Data to be not ready for the reason, with a message
-// that says what the parts say.
+// that contains the parts.
 func (tn *tenant) waits(name, reason string, parts ...string) {
 	data := &infrav1.Metal3Data{}
 	tn.G.EventuallyWithOffset(1, func(g gomega.Gomega) {

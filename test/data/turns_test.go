@@ -134,8 +134,8 @@ func TestManyPoolsAreAskedInTurn(t *testing.T) {
 	}
 }
 
-// The stories of this file are about the annotation that pauses an object: nothing
-// is done for it, its condition says so, and taking the annotation off is enough.
+// The stories of this file are about the annotation that pauses an object: nothing is done for it,
+// its condition reports that, and taking the annotation off is enough.
 
 const stillness = 500 * time.Millisecond
 
@@ -216,7 +216,7 @@ type pausable interface {
 	conditions.Getter
 }
 
-// pause pauses an object, and waits until it says so, and by what.
+// pause pauses an object, and waits until its condition reports that, with the cause.
 func (tn *tenant) pause(o pausable) {
 	tn.Edit(o, func() { o.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: ""}) })
 	tn.Await(tn.Named(o.GetName(), o), func(g gomega.Gomega) {

@@ -42,7 +42,7 @@ import (
 const (
 	teamLabel = "example.com/team"
 	nextImage = "http://images.example.com/node-v1.36.1-next.qcow2"
-	// firstImages and nextImages are what the variable says, with the version left open.
+	// firstImages and nextImages are those of the variable, with the version left open.
 	firstImages = "http://images.example.com/node-{version}.qcow2"
 	nextImages  = "http://images.example.com/node-{version}-next.qcow2"
 	nextVersion = "v1.36.2"
@@ -257,7 +257,8 @@ func (c *classStory) imageIsRolledOut(t *testing.T) {
 	})
 }
 
-// versionIsRolledOut upgrades as the book of Cluster API says: by the version and nothing else.
+// versionIsRolledOut upgrades as the book of Cluster API describes: by the version and nothing
+// else.
 func (c *classStory) versionIsRolledOut(t *testing.T) {
 	c.rollsOut(t, of(nextImages, nextVersion), func(topology *clusterv1.Topology) { topology.Version = nextVersion })
 	for _, m := range c.machines(t) {

@@ -48,12 +48,12 @@ type command struct {
 
 	mu   sync.Mutex
 	said []byte
-	// do is done, once, when the program has said awaited.
+	// do is called once, when the program has printed awaited.
 	awaited string
 	do      func()
 }
 
-// Write takes what the program says.
+// Write takes the output of the program.
 func (r *command) Write(text []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *command) doIfSaid() {
 	}
 }
 
-// when does something in the very moment in which the program says a text, and returns then.
+// when does something in the very moment in which the program prints a text, and returns then.
 func (r *command) when(t *testing.T, text string, do func() error) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -100,7 +100,7 @@ func (r *command) end() (string, error) {
 	return r.output(), r.err
 }
 
-// says waits until the program has said the text.
+// says waits until the program has printed the text.
 func (r *command) says(t *testing.T, text string) {
 	t.Helper()
 	eventually(t, "clusterctl says "+text, func(g gomega.Gomega) {

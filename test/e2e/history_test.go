@@ -54,15 +54,15 @@ type history struct {
 	binds, frees []change
 	// copies are the secrets that were copied for a claim, by claim and name.
 	copies map[types.UID]map[string]lifetime
-	// associated says which claim that is not being deleted reports a host.
+	// associated is, by host, the claim that reports it and is not being deleted.
 	associated map[client.ObjectKey]types.UID
-	// misses says that its API server is killed, so that the last versions of what goes may
-	// not be seen.
+	// misses is true if its API server is killed: the last versions of deleted objects may not
+	// be seen.
 	misses bool
 	broken []string
 }
 
-// miss says that the API server is about to be killed.
+// miss notes that the API server is about to be killed.
 func (h *history) miss() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,7 +188,7 @@ func (h *history) left(key client.ObjectKey, host *bmov1alpha1.BareMetalHost) {
 	}
 }
 
-// followed says that the host was moved together with its claim, which has another UID since.
+// followed reports whether the host was moved together with its claim, which has another UID since.
 func followed(before *bmov1alpha1.BareMetalHost, claim *corev1.ObjectReference) bool {
 	former := before.Spec.ConsumerRef
 	return before.Annotations[infrav1.BoundHostUIDAnnotation] != string(before.UID) &&
@@ -217,7 +217,7 @@ func (h *history) freed(key client.ObjectKey, before, host *bmov1alpha1.BareMeta
 	}
 }
 
-// remains says what a free host must not have.
+// remains returns what a host has that a free one must not have; empty for nothing.
 func remains(host *bmov1alpha1.BareMetalHost) string {
 	spec, status := host.Spec, host.Status.Provisioning
 	switch {
@@ -301,8 +301,8 @@ func version(object client.Object) uint64 {
 	return number
 }
 
-// TestHistoryNotices shows that the history of a run would tell of each
-// invariant that is broken, and is silent about a run as it should be.
+// TestHistoryNotices shows that the history of a run reports each invariant that is broken, and is
+// silent about a run as it should be.
 func TestHistoryNotices(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

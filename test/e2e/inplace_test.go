@@ -74,8 +74,8 @@ func (l *lifeStory) kept(t *testing.T) map[string]kept {
 	return out
 }
 
-// knowTheirNodes waits until each worker has the name of its Node among its addresses: that is told after the
-// machine runs.
+// knowTheirNodes waits until each worker has the name of its Node among its addresses: that is reported after
+// the machine runs.
 func (l *lifeStory) knowTheirNodes(t *testing.T) {
 	t.Helper()
 	eventually(t, "the workers tell the names of their Nodes", func(g gomega.Gomega) {

@@ -59,7 +59,7 @@ const (
 // does not end by itself.
 type interruption struct {
 	title string
-	// happens runs clusterctl, and says whether it has brought the move to its end.
+	// happens runs clusterctl, and returns whether it has completed the move.
 	happens func(*moveStory, *testing.T) bool
 	then    func(*moveStory, *testing.T, belongings)
 }
@@ -121,7 +121,7 @@ func (s *moveStory) survives(t *testing.T, i interruption) {
 	s.settles(t, before, marks)
 }
 
-// clusterctlDies kills clusterctl in the moment in which it says a text.
+// clusterctlDies kills clusterctl in the moment in which it prints a text.
 func clusterctlDies(at string) func(*moveStory, *testing.T) bool {
 	return func(s *moveStory, t *testing.T) bool {
 		move := s.clusterctlMove(t)
@@ -131,7 +131,7 @@ func clusterctlDies(at string) func(*moveStory, *testing.T) bool {
 	}
 }
 
-// dies kills a process of a side in the moment in which clusterctl says a text, and starts it
+// dies kills a process of a side in the moment in which clusterctl prints a text, and starts it
 // again.
 func dies(of func(*moveStory) *side, name, at string) func(*moveStory, *testing.T) bool {
 	return func(s *moveStory, t *testing.T) bool {
@@ -253,7 +253,7 @@ func (s *moveStory) hinder(t *testing.T, h hindrance) (goOn func()) {
 	}
 }
 
-// followsTheTable does what docs/moving.md says about a move that was interrupted.
+// followsTheTable does what docs/moving.md describes for a move that was interrupted.
 func (s *moveStory) followsTheTable(t *testing.T, before belongings) {
 	left, arrived := s.left(t, s.here), s.left(t, s.there)
 	switch {
@@ -287,7 +287,7 @@ func (s *moveStory) endsThePause(t *testing.T) {
 	s.guarded(t)
 }
 
-// givesUp goes on at the source, and deletes the copies on the far side.
+// givesUp continues at the source, and deletes the copies in the target cluster.
 func (s *moveStory) givesUp(t *testing.T, _ belongings) {
 	s.endsThePause(t)
 	s.clears(t, s.there)

@@ -161,7 +161,7 @@ func (l *lifeStory) beside(t *testing.T, hosts *side) {
 	l.Tenant, l.home, l.world = tenant, hosts.admin, hosts.world
 }
 
-// long says that every variant of a story is played.
+// long reports whether every variant of a story is played.
 func long() bool {
 	return os.Getenv("E2E") == "long"
 }
@@ -572,7 +572,7 @@ func (l *lifeStory) isUncleaned(t *testing.T, hosts *side) {
 	l.wereCleaned(t, seen, bmov1alpha1.CleaningModeMetadata)
 }
 
-// seen tells how many versions of each server were seen so far.
+// seen returns how many versions of each server were seen so far.
 func (l *lifeStory) seen(machines []world.Machine) map[client.ObjectKey]int {
 	out := map[client.ObjectKey]int{}
 	for _, m := range machines {

@@ -255,9 +255,8 @@ const (
 	pace = 100 * time.Millisecond
 )
 
-// eventually repeats check until it passes. It gives up at once when a process
-// of the cluster has ended, and then or when time is up tells which machines do
-// not run and why.
+// eventually repeats check until it passes. It gives up at once when a process of the cluster has
+// ended, and then or when time is up prints which machines do not run and why.
 func eventually(t *testing.T, what string, check func(g gomega.Gomega)) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(func(g gomega.Gomega) {
@@ -312,8 +311,8 @@ func unsaid(text string, parts ...string) (missing []string) {
 	return missing
 }
 
-// explain tells of every machine that does not run, in the given namespaces or
-// in all, at which step it is and which of its conditions do not hold.
+// explain returns, for every machine that does not run, in the given namespaces or in all, at which
+// step it is and which of its conditions do not hold.
 func (l *testCluster) explain(namespaces ...string) string {
 	// The machines are in memory; the context of the caller may be over.
 	machines, err := l.world.Machines(context.Background(), namespaces...)
@@ -332,7 +331,7 @@ func (l *testCluster) explain(namespaces ...string) string {
 	return "machines that do not run:\n" + strings.TrimRight(text.String(), "\n")
 }
 
-// explainMachine tells at which step a machine is, and what does not hold.
+// explainMachine returns the step of a machine, and its conditions that do not hold.
 func explainMachine(m world.Machine) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s\n", m.Name(), m.Step())
@@ -342,7 +341,7 @@ func explainMachine(m world.Machine) string {
 	return text.String()
 }
 
-// alone says that a machine was made by hand for a test about servers. It
+// alone reports whether a machine was made by hand for a test about servers. It
 // does not become a Node.
 func alone(m world.Machine) bool {
 	return metav1.GetControllerOf(m.Machine) == nil

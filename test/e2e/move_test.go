@@ -226,7 +226,7 @@ func (s *moveStory) movesWhenSafe(t *testing.T) {
 	s.settles(t, before, marks)
 }
 
-// moves takes the cluster to the other side as the documentation says.
+// moves takes the cluster to the other side as the documentation describes.
 func (s *moveStory) moves(t *testing.T) {
 	before, marks := s.belongings(t), s.marks(t)
 	s.here.stopOperator(t)
@@ -285,7 +285,7 @@ func (s *moveStory) servers(t *testing.T) (machines []world.Machine) {
 	return machines
 }
 
-// allMovable expects claim and Metal3Machine of every machine to say whether they can be moved.
+// allMovable expects this condition Movable on claim and Metal3Machine of every machine.
 func (s *moveStory) allMovable(t *testing.T, status metav1.ConditionStatus, reason string, parts ...string) {
 	t.Helper()
 	for _, m := range s.servers(t) {
@@ -382,7 +382,7 @@ func (s *side) startOperator(t *testing.T) {
 	s.failurePolicy(t, admissionv1.Fail)
 }
 
-// failurePolicy says what becomes of writes to hosts while baremetal-operator does not answer.
+// failurePolicy sets whether writes to hosts fail while baremetal-operator does not answer.
 func (s *side) failurePolicy(t *testing.T, policy admissionv1.FailurePolicyType) {
 	t.Helper()
 	c, err := client.New(s.Admin, client.Options{})
@@ -426,7 +426,7 @@ type belongings struct {
 	Nodes map[string]types.UID
 	// Addresses are those of its Machines.
 	Addresses map[string][]clusterv1.MachineAddress
-	// Servers are what its hosts say of their servers.
+	// Servers are what its hosts report about their servers.
 	Servers map[string]server
 }
 
@@ -530,9 +530,9 @@ func (s *moveStory) left(t *testing.T, side *side) (names []string) {
 	return names
 }
 
-// undisturbed expects nothing to have been done to the servers since the cluster had what it
-// had: no version of a host, on either side, says anything else of its server or that it lost its
-// claim, and baremetal-operator has told of nothing.
+// undisturbed expects nothing to have been done to the servers since the cluster had what it had:
+// no version of a host, on either side, reports another server or a lost claim, and
+// baremetal-operator has sent no event.
 func (s *moveStory) undisturbed(t *testing.T, before belongings, marks map[*side]mark) {
 	t.Helper()
 	for side, since := range marks {
@@ -566,8 +566,8 @@ func (s *moveStory) marks(t *testing.T) map[*side]mark {
 	return marks
 }
 
-// operatorEvents is what baremetal-operator told of hosts, the oldest first, but for what is said of a host that
-// comes: its hardware was read from the HardwareData, and its BMC was reached.
+// operatorEvents are those of baremetal-operator about hosts, the oldest first, but for those about a host
+// that comes: its hardware was read from the HardwareData, and its BMC was reached.
 func (s *moveStory) operatorEvents(t *testing.T, side *side) (told []string) {
 	t.Helper()
 	var events corev1.EventList
@@ -668,7 +668,7 @@ func (s *moveStory) growsByIdentity(t *testing.T) {
 	s.identityIs(t, infrav1.IdentityConnectedReason)
 }
 
-// identityIs expects every machine to say how it gets on with the cluster of its claim.
+// identityIs expects every machine to have this condition for access to the cluster of its claim.
 func (s *moveStory) identityIs(t *testing.T, reason string, parts ...string) {
 	t.Helper()
 	eachSays(t, s.here.world, s.pool.Namespace, metav1.Condition{

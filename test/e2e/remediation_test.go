@@ -214,7 +214,7 @@ func (l *lifeStory) isReplaced(t *testing.T) {
 	}
 }
 
-// told lists the reasons of the events about the remediation of a machine.
+// told returns the reasons of the events about the remediation of a machine.
 func (l *lifeStory) told(g gomega.Gomega, t *testing.T, m world.Machine) (reasons []string) {
 	t.Helper()
 	var list corev1.EventList

@@ -217,7 +217,7 @@ func (f *remoteStory) machinesAreNodes(t *testing.T) {
 	}
 }
 
-// identityIs expects cluster and machines to say how they get on with the other cluster.
+// identityIs expects this condition for access to the remote cluster on cluster and machines.
 func (f *remoteStory) identityIs(t *testing.T, status metav1.ConditionStatus, reason string, parts ...string) {
 	t.Helper()
 	want := metav1.Condition{Type: infrav1.IdentityReadyCondition, Status: status, Reason: reason}
@@ -230,7 +230,7 @@ func (f *remoteStory) identityIs(t *testing.T, status metav1.ConditionStatus, re
 }
 
 // credentialIsRenewed deletes the account, so that its tokens are void, and lets
-// the cluster grow: the new machine says what is wrong, and goes on by itself once
+// the cluster grow: the new machine reports the problem, and proceeds by itself once
 // the infrastructure team has issued another token.
 func (f *remoteStory) credentialIsRenewed(t *testing.T) {
 	former := f.credential(t)
@@ -405,7 +405,7 @@ func (f *remoteStory) clusterctl(t *testing.T, args ...string) {
 	must(t, err)
 }
 
-// bindings tells which claim and host each machine has; a machine without any has none.
+// bindings returns which claim and host each machine has; a machine without any has none.
 func bindings(t *testing.T, w *world.World, namespace string) map[string]binding {
 	t.Helper()
 	machines, err := w.Machines(t.Context(), namespace)

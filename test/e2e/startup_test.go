@@ -42,8 +42,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
 )
 
-// TestManagersEndWithoutAKubeconfig runs the programs with a kubeconfig that
-// does not exist. They must end by themselves and say which, and what to do.
+// TestManagersEndWithoutAKubeconfig runs the programs with a kubeconfig that does not exist. They
+// must end by themselves with an error that has its path and the remedy.
 func TestManagersEndWithoutAKubeconfig(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{components.ProviderManager, components.HostClaimManager} {
@@ -221,8 +221,8 @@ func TestWebhooksAreCalled(t *testing.T) {
 	})
 }
 
-// refusedWith expects the API server not to take an object, with a message that
-// says all of the parts.
+// refusedWith expects the API server not to take an object, with a message that contains all of the
+// parts.
 func refusedWith(t *testing.T, object client.Object, parts ...string) {
 	t.Helper()
 	err := lab.admin.Create(t.Context(), object, client.DryRunAll)

@@ -38,8 +38,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 )
 
-// Webhooks say where a manager that runs beside the API server serves its
-// webhooks, and with which certificate.
+// Webhooks are where a manager that runs beside the API server serves its webhooks, and with which
+// certificate.
 type Webhooks struct {
 	// Port is free, and CertDir holds tls.crt and tls.key.
 	Port    int
@@ -138,7 +138,7 @@ func (s *Server) InstallManager(ctx context.Context, component string, w Webhook
 	return account.User(), manifests.Apply(ctx, s.Client, objects)
 }
 
-// irrelevant says that an object of config/ has no effect on an API server without
+// irrelevant reports whether an object of config/ has no effect on an API server without
 // Pods, because it is neither about access nor about admission.
 func irrelevant(object *unstructured.Unstructured) bool {
 	return !slices.Contains([]string{

@@ -149,11 +149,11 @@ var ErrCrash = errors.New("the manager has crashed")
 type Crash struct {
 	// At is the number of the write, from 1; 0 for never.
 	At int32
-	// Arrives says that the write arrives and only its answer is lost.
+	// Arrives is true if the write arrives and only its answer is lost.
 	Arrives bool
 	// Writes counts what the manager has written, or tried to.
 	Writes atomic.Int32
-	// Dead says that the manager has died.
+	// Dead is true if the manager has died.
 	Dead atomic.Bool
 }
 

@@ -135,7 +135,7 @@ func TestAttackClaimGoneAfterItsHostIsBound(t *testing.T) {
 	w.G.Eventually(w.booked).Should(gomega.BeEmpty())
 }
 
-// The race itself, as a tenant runs it: a claim is deleted as soon as its status says something.
+// The race itself, as a tenant runs it: a claim is deleted as soon as it has a status.
 func TestAttackClaimsDeletedWithTheirFirstStatus(t *testing.T) {
 	const rounds = 25
 	w := attacked(t, nil)
@@ -164,7 +164,7 @@ func TestAttackClaimsDeletedWithTheirFirstStatus(t *testing.T) {
 	t.Logf("none after %.1f s", time.Since(begun).Seconds())
 }
 
-// brief makes a claim and deletes it as soon as its status says something.
+// brief makes a claim and deletes it as soon as it has a status.
 func brief(ctx context.Context, claims client.WithWatch, claim *bmov1alpha1.HostClaim) error {
 	if err := claims.Create(ctx, claim); err != nil {
 		return err

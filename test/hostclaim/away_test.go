@@ -123,7 +123,7 @@ func (w *world) pause(paused bool) {
 	})
 }
 
-// blocked says whether clusterctl may move the claim, and its host.
+// blocked returns whether block-move is on the claim, and on its host.
 func (w *world) blocked(host string) [2]bool {
 	_, claim := w.readClaim("machine").Annotations[blockMove]
 	_, other := w.readHost(host).Annotations[blockMove]

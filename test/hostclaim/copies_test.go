@@ -50,7 +50,7 @@ func TestPullSecretMayChangeItsType(t *testing.T) {
 	old := w.pullSecret(corev1.SecretTypeDockercfg, corev1.DockerConfigKey)
 	w.manager()
 	pull := "pull"
-	// Off, so that the host waits with what it was told.
+	// Off: the host waits before it writes the image.
 	claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) {
 		c.Spec.PoweredOn = false
 		c.Spec.Image.URL, c.Spec.Image.OCIAuthSecretName = "oci://registry.example.com/os", &pull

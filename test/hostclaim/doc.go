@@ -14,9 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package hostclaim tells stories of the hostclaim manager on a real API server:
-// claims that bind, wait, provision and let go, and a manager that dies between
-// any two of its writes.
+// Package hostclaim tests the hostclaim manager on a real API server: claims that bind, wait,
+// provision and let go, and a manager that dies between any two of its writes.
 //
 // The manager runs with the rights of its service account. The hosts are played
 // by operator, which moves their status as baremetal-operator would.

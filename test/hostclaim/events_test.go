@@ -52,9 +52,8 @@ func (w *world) events(namespace string) []string {
 	return out
 }
 
-// TestEachSideIsToldOnce follows a claim through its life, with a manager that is
-// stopped and started on the way, and compares what tenant and administrator are
-// told.
+// TestEachSideIsToldOnce follows a claim through its life, with a manager that is stopped and
+// started on the way, and compares the events for tenant and administrator.
 func TestEachSideIsToldOnce(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
@@ -87,7 +86,7 @@ func TestEachSideIsToldOnce(t *testing.T) {
 	w.OK(w.Delete(w.Ctx, claim))
 	w.expectGone("machine")
 
-	// These servers are written, and wiped, so fast that a manager may tell the end only.
+	// These servers are written, and wiped, so fast that a manager may report the end only.
 	tenants := func() []string {
 		return slices.DeleteFunc(w.events(w.tenant), func(e string) bool {
 			return e == "Normal ProvisioningStarted" || e == "Normal Releasing"

@@ -100,7 +100,7 @@ func newStall(t *testing.T, at matcher) *stall {
 	return s
 }
 
-// The requests of a bind, one after the other.
+// bindRequests are the requests of a bind.
 var bindRequests = map[string]matcher{
 	"the intent": func(method, path, body string) bool {
 		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine/status") && strings.Contains(body, `"Binding"`)
@@ -186,7 +186,8 @@ func (w *world) overtake(s *stall, status bmov1alpha1.HostClaimStatus) {
 	w.expectBound("machine")
 }
 
-// outlive has a second manager end the claim whose status was lost while its writer stalls. Then the writer goes on.
+// outlive has a second manager end the claim whose status was lost while its writer stalls. Then the writer
+// goes on.
 func (w *world) outlive(s *stall, status bmov1alpha1.HostClaimStatus) {
 	w.T.Helper()
 	w.setStatus("machine", status)
@@ -197,8 +198,9 @@ func (w *world) outlive(s *stall, status bmov1alpha1.HostClaimStatus) {
 	w.expectUntouched("host-0")
 }
 
-// A writer stalls before one of the requests of a bind. Meanwhile the status is lost, and a second manager goes on
-// with the claim or ends it. The operator of the world sees every version of every host and reports a claim with two.
+// A writer stalls before one of the requests of a bind. Meanwhile the status is lost, and a second manager
+// goes on with the claim or ends it. The operator of the world sees every version of every host and reports a
+// claim with two.
 func TestStalledWriterNeverMakesASecondHost(t *testing.T) {
 	for name, at := range bindRequests {
 		for loss, status := range losses {

@@ -102,7 +102,7 @@ func (l *ledger) take() []string {
 	return lines
 }
 
-// A bind costs these requests, in this order; ADR 0002 says what each is for.
+// A bind costs these requests, in this order. ADR 0002 has the purpose of each.
 func TestRequestsOfABind(t *testing.T) {
 	tests := map[string]struct {
 		own, waited, labels bool
@@ -186,7 +186,7 @@ func TestRequestsOfABind(t *testing.T) {
 }
 
 // A host of another namespace is read again when the secrets are next to it, then the policy, then
-// the claim: what any of them says after that meets a newer host, or is too late.
+// the claim: a later change of any of them meets a newer host, or is too late.
 func TestRequestsBeforeAnImage(t *testing.T) {
 	w, l := newWorld(t).withRights(), &ledger{}
 	w.policy(nil, w.tenant)

@@ -179,7 +179,7 @@ func TestRestoredHostGoesOnWithItsClaim(t *testing.T) {
 }
 
 // A host is restored from a backup that was made before its claim was moved, and so names the claim by an older
-// UID. The administrator says that it is not that host while the claim is about to have it again. That claim has
+// UID. The administrator withdraws that host while the claim is about to have it again. That claim has
 // lost its host, so it gets no other one, although host-1 is free.
 func TestLostClaimGetsNoOtherHostWhenItsRestoredHostIsWithdrawn(t *testing.T) {
 	tests := map[string]func(w *world, backup packed) (intent string){

@@ -41,7 +41,7 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 		claim  func(*bmov1alpha1.HostClaim)
 		given  [2]string
 		change func(*bmov1alpha1.HostClaim)
-		// then is the condition that follows, and says a part of it.
+		// then is the condition that follows, and says a part of its message.
 		then [2]string
 		says string
 		// host is what must hold on the host.

@@ -61,7 +61,7 @@ func (o *operator) reboot(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	return true, nil
 }
 
-// heldOff says that a provisioned host is held off by a reboot annotation.
+// heldOff reports whether a provisioned host is held off by a reboot annotation.
 func heldOff(host *bmov1alpha1.BareMetalHost) bool {
 	if host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
 		return false

@@ -33,7 +33,7 @@ type trouble struct {
 	annotation string
 	status     func(*bmov1alpha1.BareMetalHostStatus)
 	deleted    bool
-	// reason is what a claim that goes says meanwhile.
+	// reason is that of a claim that is being deleted meanwhile.
 	reason string
 }
 
@@ -122,8 +122,8 @@ func (w *world) holdBack(name string, held bool) {
 }
 
 // TestHostInTroubleIsKeptAndNotReleased brings each trouble over the host of a claim while it is being written and,
-// once the claim is deleted, while it is deprovisioned. The claim keeps the host and says why, and when the
-// trouble is over, everything goes on by itself.
+// once the claim is deleted, while it is deprovisioned. The claim keeps the host and reports the
+// trouble; once it is over, the claim proceeds by itself.
 func TestHostInTroubleIsKeptAndNotReleased(t *testing.T) {
 	for what, trouble := range troubles {
 		t.Run(what, func(t *testing.T) {

@@ -70,8 +70,8 @@ func (tn *tenant) pauseCluster(cluster *clusterv1.Cluster) *bmov1alpha1.HostClai
 	return claim
 }
 
-// The claim kept its server for its former machine: it is handed on by whoever may write it, as a
-// backup that is restored does, and the server is not touched.
+// The claim kept its server for its former machine. A client that may write the claim, such as the
+// restore of a backup, hands it on; the server is not touched.
 func TestMachineMadeAnewTakesItsServerBack(t *testing.T) {
 	tn, claim := madeAnew(t, func(tn *tenant, claim *bmov1alpha1.HostClaim) {
 		tn.Edit(claim, func() { claim.OwnerReferences = nil })
@@ -101,7 +101,7 @@ func TestMachineMadeAnewTakesItsServerBack(t *testing.T) {
 }
 
 // The claim went with its former machine, as the garbage collector sees to: that cannot be undone,
-// and the machine says what is left to do.
+// and the condition of the machine has the remedy.
 func TestMachineMadeAnewAfterItsClaimWasDeleted(t *testing.T) {
 	tn, claim := madeAnew(t, func(tn *tenant, claim *bmov1alpha1.HostClaim) { tn.OK(tn.Delete(tn.Ctx, claim)) })
 	tn.waits("AssociateBareMetalHost", "HostClaimNameTaken", "is being deleted", "not given back", "runs on", clusterv1.PausedAnnotation)

@@ -31,7 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// This file plays everybody but the provider manager.
+// This file plays all actors but the provider manager.
 
 const (
 	clusterName = "a"
@@ -132,8 +132,8 @@ func (tn *tenant) choose() {
 	}, metav1.Condition{Type: "Associated", Status: metav1.ConditionUnknown, Reason: "Binding", Message: "binding host-1"})
 }
 
-// bind plays the hostclaim manager: a host is bound and its facts are published.
-// The host's UID tells the hosts of this story from those of others.
+// bind plays the hostclaim manager: a host is bound and its facts are published. The host's UID
+// distinguishes the hosts of this story from those of others.
 func (tn *tenant) bind() (hostUID string) {
 	hostUID = "uid-of-" + tn.Namespace
 	claim := &bmov1alpha1.HostClaim{}
@@ -192,7 +192,7 @@ func (tn *tenant) release() {
 }
 
 // waits expects a condition of the machine to be False for the reason, with a
-// message that says what the parts say.
+// message that contains the parts.
 func (tn *tenant) waits(conditionType, reason string, parts ...string) {
 	m := &infrav1.Metal3Machine{}
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {

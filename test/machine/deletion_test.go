@@ -30,8 +30,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// TestRemoteDeletion deletes machines whose claims cannot be reached: they stay, say
-// why, and go as soon as the trouble is mended.
+// TestRemoteDeletion deletes machines whose claims cannot be reached: they stay, report the reason,
+// and go as soon as the cause is mended.
 func TestRemoteDeletion(t *testing.T) {
 	tests := map[string]struct {
 		trouble func(tn *tenant, s *site)
@@ -90,8 +90,8 @@ func (s *site) allow(rules []rbacv1.PolicyRule) {
 	s.Edit(s.Named("tenant", role), func() { role.Rules = rules })
 }
 
-// TestRemoteAbandoned shows that the owner of a machine can let it go without its
-// claim, and that this is said where it can be read.
+// TestRemoteAbandoned shows that the owner of a machine can delete it without its claim, and that a
+// condition reports that.
 func TestRemoteAbandoned(t *testing.T) {
 	tn, s, claim := remoteClaim(t, withTemplate)
 	tn.template()

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package machine tells stories of the provider manager against a real API
-// server: the whole manager runs, with exactly the roles of config/rbac in the
-// hardened form, and the test plays the hostclaim manager and the servers. The
-// workload cluster is the same API server, reached by a kubeconfig as in life.
+// Package machine tests the provider manager against a real API server: the whole manager runs,
+// with exactly the roles of config/rbac in the hardened form, and the test plays the hostclaim
+// manager and the servers. The workload cluster is the same API server, reached by a kubeconfig as
+// in life.
 package machine

@@ -76,7 +76,7 @@ func TestIdentityProblems(t *testing.T) {
 }
 
 // TestIdentityMoved shows that a kubeconfig which suddenly leads to another cluster is
-// not followed before its owner says that it is meant.
+// not followed before its owner confirms it.
 func TestIdentityMoved(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
 	other := newSite(t)
@@ -103,8 +103,8 @@ func TestIdentityMoved(t *testing.T) {
 	tn.G.Expect(m.Annotations[infrav1.OriginKey]).To(gomega.Equal(claim.Labels[infrav1.OriginKey]))
 }
 
-// TestIdentityKept shows that a machine keeps the credentials, or the home, that it
-// began with, whatever its Metal3Cluster says later.
+// TestIdentityKept shows that a machine keeps the credentials, or the home, that it began with,
+// also if its Metal3Cluster has others later.
 func TestIdentityKept(t *testing.T) {
 	t.Run("in another cluster", func(t *testing.T) {
 		tn := newTenant(t)

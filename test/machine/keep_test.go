@@ -84,7 +84,7 @@ func (tn *tenant) keep() error {
 	return keep.Run(tn.Ctx, tn.Client, types.NamespacedName{Namespace: tn.Namespace, Name: clusterName}, io.Discard)
 }
 
-// pause pauses the Cluster, or ends that, and waits until the machine says so.
+// pause pauses the Cluster, or ends that, and waits until the machine reports that.
 func (tn *tenant) pause(paused bool) {
 	c, m, want := &clusterv1.Cluster{}, &infrav1.Metal3Machine{}, "False/NotPaused"
 	if paused {

@@ -120,7 +120,7 @@ func (tn *tenant) publish(labels map[string]string) {
 	})
 }
 
-// labels expects what the machine says of the labels of its Node.
+// labels expects what the machine reports about the labels of its Node.
 func (tn *tenant) labels(want string) {
 	tn.T.Helper()
 	m := &infrav1.Metal3Machine{}

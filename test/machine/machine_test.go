@@ -357,7 +357,7 @@ func TestPausedCluster(t *testing.T) {
 }
 
 // movesWithItsClaim plays a hostclaim manager that lets the claim be moved after a while.
-// The machine, although it is paused, is blocked as long, and says why.
+// The machine, although it is paused, is blocked as long, and its condition has the reason.
 func (tn *tenant) movesWithItsClaim() {
 	claim, m := &bmov1alpha1.HostClaim{}, &infrav1.Metal3Machine{}
 	says := func(status metav1.ConditionStatus, reason string) {

@@ -31,9 +31,9 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// TestDeletedInAnyOrder takes something that a machine stands on away before the machine is
-// deleted. The machine says what it waits for, its claim stays until the server is wiped, and
-// then everything goes.
+// TestDeletedInAnyOrder deletes something that a machine needs before the machine itself. The
+// machine reports what it waits for, its claim stays until the server is wiped, and then all
+// objects go.
 func TestDeletedInAnyOrder(t *testing.T) {
 	// The claim is with the holder. These are orders in which another cluster may matter.
 	remoteOrders := []string{

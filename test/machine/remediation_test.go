@@ -59,7 +59,7 @@ func TestDeletedWhileItIsRebooted(t *testing.T) {
 }
 
 // TestRemoteRemediation reboots the server of a machine whose claim is in another cluster.
-// Without a way to that cluster it waits, and says why.
+// While that cluster cannot be reached, it waits and reports the reason.
 func TestRemoteRemediation(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t)

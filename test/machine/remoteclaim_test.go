@@ -144,7 +144,7 @@ func (tn *tenant) identity(want string, parts ...string) *infrav1.Metal3Machine 
 	return m
 }
 
-// recorded reads what the machine says about the place of its claim.
+// recorded returns the record of the machine about the place of its claim.
 func (tn *tenant) recorded(m *infrav1.Metal3Machine) identity.Record {
 	owner := claims.Owner{Namespace: m.Namespace, Name: m.Name, UID: m.UID}
 	record, found, problem := identity.Read(owner, m.Annotations)

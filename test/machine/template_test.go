@@ -56,7 +56,7 @@ func fromTemplate(m *infrav1.Metal3Machine) {
 	}
 }
 
-// promises waits until the template says that of a machine, for that reason.
+// promises waits until the status of the template has this capacity and NodeInfo, and Ready the reason.
 func (tn *tenant) promises(name, reason, cpus, memory string, info *infrav1.NodeInfo) {
 	template := &infrav1.Metal3MachineTemplate{}
 	tn.Await(tn.Named(name, template), func(g gomega.Gomega) {

@@ -21,10 +21,10 @@ limitations under the License.
 // managers that may both think they lead, and players for tenants,
 // administrators and baremetal-operator. Every pass of a reconciler is a
 // coroutine that stops at each request; one runs at a time, and a sequence of
-// choices says which, what the caches have seen, and what goes wrong. The same
+// choices decides which, what the caches have seen, and what goes wrong. The same
 // choices give the same schedule. At the end faults stop and everything comes to
 // rest, which shows what was left behind and who waits for nothing.
 //
 // What a claim incarnation suffers is its status wiped or the record of its last intent taken
-// off, never both: docs/adr/0002 says why no protocol survives that.
+// off, never both: no protocol survives that, see docs/adr/0002.
 package model

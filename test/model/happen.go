@@ -23,8 +23,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
-// happening is something that may happen in a step: how often, what it needs, and
-// what it does. It says whether it did anything.
+// happening is something that may happen in a step: how often, what it needs, and what it does; do
+// reports whether it did anything.
 type happening struct {
 	weight  int
 	feature Feature // empty if it may happen in every schedule

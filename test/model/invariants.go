@@ -268,8 +268,8 @@ func leftByMove(host *bmov1alpha1.BareMetalHost) bool {
 }
 
 // leftBehind reports whether the claim which the host names went by a move, and the host did not,
-// and is not given free by its administrator. The record of an earlier claim stays until the
-// one that has the host by now has taken it off, and says nothing of how that one went.
+// and is not given free by its administrator. The record of an earlier claim stays until the one
+// that has the host by now has taken it off, and does not show how that one went.
 func leftBehind(host *bmov1alpha1.BareMetalHost) bool {
 	moved := host.Annotations[infrav1.BoundHostUIDAnnotation] != string(host.UID)
 	record := strings.HasPrefix(host.Annotations[infrav1.MovingAnnotation], string(consumerOf(host))+"/")

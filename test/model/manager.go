@@ -188,7 +188,7 @@ func (m *manager) crash() {
 	m.leads, m.passes, m.controllers, m.cache = false, nil, nil, nil
 }
 
-// advance lets the cache see the next event of a kind, and tells the handlers.
+// advance lets the cache see the next event of a kind, and calls the handlers.
 func (m *manager) advance(kind store.Kind) {
 	if kind == store.Secrets {
 		m.listSecrets()
@@ -226,7 +226,7 @@ func (m *manager) behind(kind store.Kind) bool {
 	return m.cache.Behind(kind) > 0 || (kind == store.Secrets && len(m.listing) > 0)
 }
 
-// deliver tells the handlers of an event.
+// deliver calls the handlers for an event.
 func (m *manager) deliver(kind store.Kind, before, after *store.Version) {
 	for _, c := range m.controllers {
 		for _, row := range c.watches {
@@ -262,8 +262,8 @@ func handle(ctx context.Context, row claim.Watch, q *queue, before, after *store
 	}
 }
 
-// foreignFacts tells of a HardwareData that the cache does not hold, as the cache
-// of names in package setup does.
+// foreignFacts delivers an event of a HardwareData that the cache does not hold, as the cache of
+// names in package setup does.
 func (m *manager) foreignFacts(e store.Event) {
 	for _, v := range []*store.Version{e.Before, e.After} {
 		if v != nil && !held(v) {
@@ -332,7 +332,7 @@ func (s secretWatch) Metadata(ctx context.Context, live client.Reader, key clien
 	return secret.ObjectMeta, client.IgnoreNotFound(err)
 }
 
-// Where tells the namespaces in which a Secret was seen.
+// Where returns the namespaces in which a Secret was seen.
 func (s secretWatch) Where(name string) []string {
 	var out []string
 	for namespace, seen := range s.manager.secrets {

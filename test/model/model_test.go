@@ -45,16 +45,15 @@ func without() []Feature {
 }
 
 // TestSchedules plays random schedules. SEED, START, SCHEDULES and STEPS choose
-// them, and WITHOUT leaves features out; a schedule that fails says how to play it
-// again.
+// them, and WITHOUT leaves features out. The error of a schedule that fails has the command
+// that plays it again.
 //
-// Breaking the manager on purpose shows what it finds. Each of these was found
-// within 3,000 schedules: a bind without lock on the host, without
-// intent, without fence, without live
-// list, without live read of policies, with a consumer known without UID; a release
-// without lock on the host, without waiting for the host, or without deleting the
-// copied secrets. Within 16,000: a bind whose intent annotation is missing, or is not written anew for a
-// second try.
+// Breaking the manager on purpose shows what it finds. Each of these was found within
+// 3,000 schedules: a bind without lock on the host, without intent, without fence, without
+// live list, without live read of policies, with a consumer known without UID; a release
+// without lock on the host, without waiting for the host, or without deleting the copied
+// secrets. Within 16,000: a bind whose intent annotation is missing, or is not written anew
+// for a second try.
 func TestSchedules(t *testing.T) {
 	schedules := uint64(many)
 	if underRace {

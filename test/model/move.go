@@ -44,9 +44,9 @@ func (w *World) withHostBeside(fits func(*bmov1alpha1.HostClaim, *bmov1alpha1.Ba
 	return claim, host, found
 }
 
-// move takes one step of a move by clusterctl: it pauses a claim, moves it once
-// block-move is gone from claim and host, and unpauses it on the far side. Sometimes it
-// dies when only the claim is gone, sometimes the move is called off, or may not be any more.
+// move takes one step of a move by clusterctl: it pauses a claim, moves it once block-move is gone
+// from claim and host, and unpauses it in the target cluster. Sometimes it dies when only the claim
+// is gone, sometimes the move is called off, or may not be any more.
 func (w *World) move() bool {
 	if v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
 		return w.lives[claim.UID].trips > 0 && paused(claim) && !w.lives[claim.UID].pausedForMove
@@ -70,7 +70,7 @@ func (w *World) move() bool {
 	return true
 }
 
-// carryOver takes a claim and its host to the far side, or the claim alone.
+// carryOver takes a claim and its host to the target cluster, or the claim alone.
 func (w *World) carryOver(v, host *store.Version) {
 	w.count("moves")
 	w.mindMove(v, host)
@@ -87,7 +87,7 @@ func (w *World) carryOver(v, host *store.Version) {
 	w.recreate(v, host, nil)
 }
 
-// changeMind takes back that the hosts of a namespace may move, or says it again.
+// changeMind takes back that the hosts of a namespace may move, or permits it again.
 func (w *World) changeMind(namespace string) bool {
 	v, found := w.pick(store.Namespaces, func(v *store.Version) bool { return v.Key.Name == namespace })
 	if !found {
@@ -184,8 +184,8 @@ func (w *World) withdraw() bool {
 	return found && w.remove(adminName, v)
 }
 
-// elsewhere takes objects away while no manager runs, and makes them anew: what is moved
-// has other managers, which may run before the objects are there.
+// elsewhere takes objects away while no manager runs, and makes them anew. The managers of the
+// target cluster may run before the objects are created.
 func (w *World) elsewhere(remove, create func()) {
 	for _, m := range w.managers {
 		if m.cache != nil {
@@ -203,7 +203,7 @@ func (w *World) elsewhere(remove, create func()) {
 }
 
 // mindMove judges a host that clusterctl is about to move: nothing may happen to it, and
-// its status must say what is so.
+// the status in its annotation must be the current one.
 func (w *World) mindMove(claim, v *store.Version) {
 	host, kept := hostOf(v), bmov1alpha1.BareMetalHostStatus{}
 	if !binding.IsReadyToMove(host, claimOf(claim)) {

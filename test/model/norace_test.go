@@ -18,5 +18,5 @@ limitations under the License.
 
 package model
 
-// underRace says that the race detector does not watch.
+// underRace is whether the race detector is on.
 const underRace = false

@@ -94,7 +94,7 @@ func inspectionAsked(host *bmov1alpha1.BareMetalHost) bool {
 	return annotated(host, bmov1alpha1.InspectAnnotationPrefix)
 }
 
-// nextState is the state that follows; wanted says that there is work without a
+// nextState is the state that follows; wanted is true if there is work without a
 // change of state.
 func nextState(h *bmov1alpha1.BareMetalHost) (next bmov1alpha1.ProvisioningState, wanted bool) {
 	state := h.Status.Provisioning.State

@@ -113,7 +113,7 @@ func (p *pass) request(request store.Request, do func() error) error {
 	return p.carryOut(request, p.verdict, do)
 }
 
-// carryOut does what the verdict says and keeps the books.
+// carryOut carries out the verdict and keeps the books.
 func (p *pass) carryOut(request store.Request, v verdict, do func() error) error {
 	w := p.manager.world
 	w.count(request.Verb + " " + where(request))

@@ -18,6 +18,6 @@ limitations under the License.
 
 package model
 
-// underRace says that the race detector watches, which makes everything ten times
+// underRace is whether the race detector is on, which makes everything ten times
 // as slow.
 const underRace = true

@@ -26,7 +26,7 @@ import (
 // recorder reads the events that the manager gives.
 type recorder struct{ world *World }
 
-// Eventf checks that an event tells its reader nothing of another tenant.
+// Eventf checks that an event discloses nothing of another tenant.
 //
 //nolint:revive // The signature is that of events.EventRecorder.
 func (r recorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {

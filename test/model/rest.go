@@ -34,7 +34,7 @@ import (
 // maxRestSteps is how many steps a world may take to come to rest.
 const maxRestSteps = 4000
 
-// drain ends all faults, mends what people must mend, and lets everybody finish.
+// drain ends all faults, mends what people must mend, and lets all players finish.
 func (w *World) drain() {
 	w.draining = true
 	w.tracef("from here on nothing new happens")
@@ -172,7 +172,7 @@ func (w *World) checkRest() {
 }
 
 // unseenCopy reports whether a copy was left where no new leader looks: its host was given to the
-// claim, and taken from it, by the administrator, and its namespace has no policy. ADR 0002 says
+// claim, and taken from it, by the administrator, and its namespace has no policy. See ADR 0002 for
 // when such a copy goes.
 func (w *World) unseenCopy(copied *store.Version, l *life) bool {
 	return l.handed && !slices.ContainsFunc(w.log.All(store.Policies), func(v *store.Version) bool {
@@ -190,7 +190,7 @@ func (w *World) checkHost(v *store.Version) {
 		}
 		return
 	}
-	// One that was taken from its claim by hand, and holds what it was told, keeps the cleaning.
+	// One that was taken from its claim by hand, and has a payload, keeps the cleaning.
 	_, clean := binding.Releasable(host)
 	clean = clean || host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeMetadata
 	w.checkAnnotations(v, clean)
@@ -239,7 +239,7 @@ func associated(claim *bmov1alpha1.HostClaim) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// checkBound judges what a claim with a host says.
+// checkBound checks the status of a claim with a host.
 func (w *World) checkBound(v, host *store.Version) {
 	w.checkWishes(v, host)
 	ref := claimOf(v).Status.BareMetalHost
@@ -255,7 +255,7 @@ func (w *World) checkBound(v, host *store.Version) {
 	}
 }
 
-// checkUnbound judges what a claim without a host says, and that it has to wait.
+// checkUnbound checks the status of a claim without a host, and that it has to wait.
 func (w *World) checkUnbound(v *store.Version, l *life) {
 	claim := claimOf(v)
 	switch c := associated(claim); {

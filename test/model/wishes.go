@@ -171,7 +171,7 @@ func (w *World) observeEnd(e store.Event) {
 	w.count("reservations ended")
 }
 
-// observeWork judges what a manager tells a host that stays with its claim.
+// observeWork judges what a manager writes on a host that stays with its claim.
 func (w *World) observeWork(e store.Event) {
 	if e.Before == nil || consumer(e.After) == "" || w.writer == nil {
 		return

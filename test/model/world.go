@@ -39,7 +39,7 @@ type Config struct {
 	Steps int
 	// Without are features that never occur.
 	Without []Feature
-	// Trace makes a failed schedule tell everything that happened.
+	// Trace makes a failed schedule print everything that happened.
 	Trace bool
 	// Prefix starts the names of all namespaces.
 	Prefix string
@@ -107,19 +107,19 @@ type deletion struct {
 // life is what one incarnation of a claim has gone through.
 type life struct {
 	namespace, name string
-	// wiped, stripped, unrecorded and moved say what players did to it, lost that its host
-	// was deleted.
+	// wiped, stripped, unrecorded and moved are what players did to it; lost is whether its
+	// host was deleted.
 	wiped, stripped, unrecorded, moved, lost bool
 	// raced is set for one that was deleted by what was read before a finalizer was written.
 	raced bool
 	// hadHost is whether its status has named a host as bound or as lost.
 	hadHost bool
 	// forged is whether an administrator once named it on a host, intended are the hosts
-	// that a manager recorded for it before a bind, and handed says that an administrator
+	// that a manager recorded for it before a bind, and handed is whether an administrator
 	// wrote the consumerRef of such a host before the manager could.
 	forged, handed bool
 	intended       map[types.NamespacedName]bool
-	// forgedGone are the hosts that named it by an administrator's word and were deleted.
+	// forgedGone are the hosts that an administrator had name it and that were deleted.
 	forgedGone map[types.NamespacedName]bool
 	// reserved is whether it was once kept for the next machine.
 	reserved bool
@@ -128,8 +128,8 @@ type life struct {
 	pausedForMove, loose bool
 	// wentUnmoved is whether it was not paused when it went, or carried block-move, so that no move took it.
 	wentUnmoved bool
-	// keeps is the host that was moved with it; hostless says that none was, so that it
-	// gets none. trips is how often it was moved or restored, arrived that it has its host
+	// keeps is the host that was moved with it; hostless is whether none was, and so it gets
+	// none. trips is how often it was moved or restored, and arrived whether it has its host
 	// since the last time.
 	keeps             types.UID
 	hostless, arrived bool

@@ -16,8 +16,8 @@ limitations under the License.
 
 // Package neighbours puts one hostile tenant after the other beside an honest one.
 //
-// Both managers are processes of their own. Each story says what the hostile tenant
-// does, prints what the honest one waited and what the managers took meanwhile, and
+// Both managers are processes of their own. Each story describes what the hostile
+// tenant does, prints what the honest one waited and what the managers took meanwhile, and
 // asserts counts and bounds: requests, passes, connections, memory. It asserts no
 // times, because they depend on what else the machine does.
 package neighbours

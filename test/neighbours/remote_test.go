@@ -83,8 +83,8 @@ func TestFastRefusals(t *testing.T) {
 	s.atMost("requests were refused before the honest machine was served", meanwhile, 250)
 }
 
-// A tenant with thirty contexts in one kubeconfig gets as many connections as one
-// namespace may have, and is told so.
+// A tenant with thirty contexts in one kubeconfig gets as many connections as one namespace may
+// have, and a condition that reports that.
 func TestManyContexts(t *testing.T) {
 	const contexts, most = 30, 10
 	s := begin(t, "contexts")
@@ -106,8 +106,8 @@ func TestManyContexts(t *testing.T) {
 	s.atMost("TCP connections", server.Connections(), 2*most)
 }
 
-// A tenant whose API server adds claims without end is cut off and told so, and what it
-// added is given back.
+// A tenant whose API server adds claims without end is cut off, with a condition that reports that,
+// and what it added is given back.
 func TestFloodingServer(t *testing.T) {
 	s := begin(t, "flooding")
 	defer s.end()
@@ -154,8 +154,8 @@ func TestAttackFlippingIdentity(t *testing.T) {
 	s.memory("in the end")
 }
 
-// A tenant whose API servers send valid events for as long as they are read takes a bounded
-// part of a processor, and is told so.
+// A tenant whose API servers send valid events for as long as they are read takes a bounded part of
+// a processor, and gets a condition that reports that.
 func TestAttackEndlessEvents(t *testing.T) {
 	const clusters, machines = 8, 20
 	s := begin(t, "endless")

@@ -183,7 +183,7 @@ func (s *story) serveSeveral(when string, count int) {
 		when, (sum / time.Duration(count)).Milliseconds(), work.PassesOf(), work.CPU.Seconds()/time.Since(begun).Seconds())
 }
 
-// slowed are the namespaces of which the provider manager says that it reads them slowly.
+// slowed returns the namespaces that the provider manager reports as read slowly.
 func (s *story) slowed() []string {
 	s.Helper()
 	slowed, err := place.Provider.Slowed(s.ctx)

@@ -81,8 +81,7 @@ func TestRunningAgainRenews(t *testing.T) {
 	}
 }
 
-// TestDeletingTheAccountEndsItsTokens is what the documentation says to do about a
-// stolen credential.
+// TestDeletingTheAccountEndsItsTokens does what the documentation advises for a stolen credential.
 func TestDeletingTheAccountEndsItsTokens(t *testing.T) {
 	t.Parallel()
 	plan := newPlan(t)
@@ -103,8 +102,8 @@ func TestDeletingTheAccountEndsItsTokens(t *testing.T) {
 	})
 }
 
-// TestNothingHalf expects that what cannot be done is said before anything is
-// created, with the name of the thing and the remedy.
+// TestNothingHalf expects that what cannot be done is refused before anything is created, with the
+// name of the thing and the remedy.
 func TestNothingHalf(t *testing.T) {
 	t.Parallel()
 	anonymous := rest.AnonymousClientConfig(server.Config)

@@ -347,8 +347,8 @@ func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
 	}
 }
 
-// The annotation of a bind under way is what is left of it if the status gets lost, so it stays until a
-// status says what came of it.
+// The annotation of a bind under way is what is left of it if the status gets lost, so it stays until
+// the status reports the outcome.
 func TestIntentAnnotationStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
 	grantClaims(t)
 	claim := guarded(t, tenantB)

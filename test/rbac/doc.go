@@ -16,8 +16,8 @@ limitations under the License.
 
 // Package rbac tests the roles of config/ on a real API server.
 //
-// It asks: what may the two managers, a tenant, the infrastructure team and an
-// auditor do, in which namespace, and what is each of them refused? The roles and
-// bindings are those that config/ renders, the hardened form unless a test says
-// otherwise, and everybody is played by impersonation. No manager runs.
+// It asks: what may the two managers, a tenant, the infrastructure team and an auditor do, in which
+// namespace, and what is each of them refused? The roles and bindings are those that config/
+// renders, the hardened form unless a test asks for another, and all users are played by
+// impersonation. No manager runs.
 package rbac

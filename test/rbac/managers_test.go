@@ -274,7 +274,7 @@ func createTargets(t *testing.T) {
 	}
 }
 
-// TestRequests sends real requests: what SubjectAccessReview says is what happens.
+// TestRequests sends real requests: what SubjectAccessReview answers is what happens.
 func TestRequests(t *testing.T) {
 	createTargets(t)
 	host := func() client.Object { return &bmov1alpha1.BareMetalHost{} }

@@ -188,7 +188,7 @@ func TestTenantsUseClusterctl(t *testing.T) {
 }
 
 // A manager whose account has in all namespaces what the hardened install gives in single ones
-// says so in its log, and a metric counts the verbs.
+// reports that in its log, and a metric counts the verbs.
 func TestAttackMoreRightsThanHardened(t *testing.T) {
 	tests := map[string]struct {
 		who               subject

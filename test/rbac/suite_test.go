@@ -133,9 +133,8 @@ func addPeople(ctx context.Context) error {
 	})
 }
 
-// render returns what a folder of config/ says about rights: namespaces,
-// accounts, roles, bindings, and the policies that the API server applies by
-// itself.
+// render returns what a folder of config/ has about rights: namespaces, accounts, roles, bindings,
+// and the policies that the API server applies by itself.
 func render(dir string) ([]*unstructured.Unstructured, error) {
 	repo, err := components.FindRepo(".")
 	if err != nil {

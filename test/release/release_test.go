@@ -53,7 +53,7 @@ func newRelease(t *testing.T) *release {
 	return r
 }
 
-// makeRelease runs make with these variables and returns what it says.
+// makeRelease runs make with these variables and returns its output.
 func makeRelease(t *testing.T, repo components.Repo, variables ...string) (string, error) {
 	t.Helper()
 	said, err := exec.CommandContext(t.Context(), "make", append([]string{"-C", repo.Root, "release-manifests"}, variables...)...).CombinedOutput()

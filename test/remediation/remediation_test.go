@@ -184,7 +184,7 @@ func TestPaused(t *testing.T) {
 	w.says("True/Rebooted", w.play)
 }
 
-// TestWorkloadClusterAway goes on with the power alone, and says so.
+// TestWorkloadClusterAway continues with the power alone, and reports that.
 func TestWorkloadClusterAway(t *testing.T) {
 	w := newWorld(t)
 	w.away.Store(true)

@@ -99,7 +99,7 @@ func (e *team) expectClaim(name, condition string) *bmov1alpha1.HostClaim {
 	return claim
 }
 
-// says waits until a condition of a claim says something.
+// says waits until a condition of a claim has a reason and message.
 func (e *team) says(name, condition, text string) {
 	e.T.Helper()
 	e.G.Eventually(func() string {
@@ -128,13 +128,13 @@ func TestClaimByHand(t *testing.T) {
 	}
 }
 
-// claimByHand tells the story; runs is called when the server runs its first image.
+// claimByHand plays the story; runs is called when the server runs its first image.
 func (e *team) claimByHand(runs func()) {
 	t := e.T
 	e.register("server-1", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
 	e.expect("server-1", bmov1alpha1.StateAvailable, false)
 
-	// A claim without a policy waits and says for what; with one it is bound.
+	// A claim without a policy waits and reports the reason; with one it is bound.
 	e.write("build-1", func(c *bmov1alpha1.HostClaim) {
 		c.Spec = bmov1alpha1.HostClaimSpec{
 			PoweredOn: true, HostSelector: bmov1alpha1.HostSelector{MatchLabels: map[string]string{"rack": "a1"}},
@@ -219,7 +219,7 @@ func (e *team) writeAnew(name, host string) {
 	e.expectClaim(name, bmov1alpha1.ReadyCondition)
 }
 
-// power asks for a server to be on or off, and waits until the claim says so.
+// power asks for a server to be on or off, and waits until the claim reports that.
 func (e *team) power(name string, on bool) {
 	e.T.Helper()
 	e.write(name, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = on })

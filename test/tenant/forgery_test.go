@@ -367,8 +367,8 @@ func TestOwnFinalizerOfATenantDoesNotKeepTheHost(t *testing.T) {
 	w.AwaitGone(claim)
 }
 
-// What a claim is told about namespaces that do not admit it is the same whether
-// they exist, and have hosts, or not.
+// What a claim reports about namespaces that do not admit it is the same whether they exist, and
+// have hosts, or not.
 func TestTenantCannotFindOutAboutNamespacesThatDoNotAdmitIt(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil)
@@ -445,8 +445,8 @@ func TestSharedClassesAreForThoseWhoMayReadThem(t *testing.T) {
 		Should(gomega.MatchError(gomega.ContainSubstring("whose class bank the writer may not read")))
 }
 
-// The garbage collector goes by the UID alone: whatever a reference says beside it, the host
-// would not go in the foreground before the tenant's object has gone.
+// The garbage collector goes by the UID alone: the rest of a reference does not matter, and the
+// host would not go in the foreground before the tenant's object has gone.
 func TestAttackOwnerReferenceThatHoldsAHost(t *testing.T) {
 	w := newWorld(t)
 	host := w.readHost(w.host("server"))

@@ -63,7 +63,7 @@ func TestErrorTextsReachNoTenantWithBMCAddress(t *testing.T) {
 	w.G.Expect(harness.Message(claim.Status.Conditions, "Ready")).To(gomega.ContainSubstring("power management error"))
 }
 
-// A selector is compared with every host on everybody's time, and what a tenant
+// A selector is compared with every host at the cost of all tenants, and what a tenant
 // writes comes back in messages.
 func TestHugeSelectorsAndLongTextsDoNotStallOthers(t *testing.T) {
 	w := newWorld(t)
@@ -264,7 +264,7 @@ func TestAttackClaimGrownUntilNobodyCanDeleteIt(t *testing.T) {
 	}
 }
 
-// A claim may be too large already, from before the rule or since its webhook was away. It is told, and
+// A claim may be too large already, from before the rule or since its webhook was away. It reports that, and
 // what shrinks it is let in.
 func TestClaimThatIsTooLargeAlreadySaysSo(t *testing.T) {
 	w := newWorld(t)
@@ -375,8 +375,9 @@ func TestTenantCannotGetAroundTheImageURLsOfAPolicy(t *testing.T) {
 	})
 }
 
-// A pool that refuses an image is passed over for one that permits it. A claim that finds no host there says
-// what the other pool refuses, and takes none of its hosts; once its policy permits the image, it does.
+// A pool that refuses an image is passed over for one that permits it. A claim that finds no host there
+// reports what the other pool refuses, and takes none of its hosts; once its policy permits the image, it
+// does.
 func TestClaimPassesOverPoolsThatRefuseItsImage(t *testing.T) {
 	w := newWorld(t)
 	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://evil\.example/.*`})

@@ -407,7 +407,8 @@ func TestRulesForPolicies(t *testing.T) {
 	}
 }
 
-// The design of upstream reads as if an empty policy admitted everybody; ours admits nobody, and its author is told.
+// The design of upstream reads as if an empty policy admitted all namespaces; ours admits none and warns its
+// author.
 func TestPolicyThatAdmitsNobodySaysSo(t *testing.T) {
 	w := newWorld(t)
 	config := rest.CopyConfig(server.Config)

@@ -359,7 +359,7 @@ func (w *world) free(host client.ObjectKey) {
 	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost(host).Spec.ConsumerRef }).Should(gomega.BeNil())
 }
 
-// untold expects that hosts are told nothing to run.
+// untold expects that hosts have no payload.
 func (w *world) untold(keys ...client.ObjectKey) {
 	w.T.Helper()
 	w.G.Consistently(func(g gomega.Gomega) {

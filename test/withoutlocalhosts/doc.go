@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package withoutlocalhosts answers: does the provider manager work in a cluster that knows
-// neither HostClaim nor HardwareData, since its machines have their hosts elsewhere,
-// and does it notice when these kinds come?
+// Package withoutlocalhosts tests the provider manager in a cluster without the kinds HostClaim
+// and HardwareData, whose machines have their hosts in a remote cluster, and that it notices
+// when these kinds are installed.
 package withoutlocalhosts

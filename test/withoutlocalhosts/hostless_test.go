@@ -110,8 +110,8 @@ func start(t *testing.T) {
 	})
 }
 
-// TestHostless has one machine with its host elsewhere and one without, which waits
-// for the kinds and is served as soon as they are there.
+// TestHostless has one machine with its host in a remote cluster, and one that waits for the
+// kinds and gets a claim as soon as they are installed.
 func TestHostless(t *testing.T) {
 	g := gomega.NewWithT(t)
 	var later []*apiextensionsv1.CustomResourceDefinition

@@ -50,7 +50,7 @@ type Access struct {
 	Token, Username, Password string
 }
 
-// Target is where the access leads. It says nothing of the credentials.
+// Target is where the access leads, without the credentials.
 func (a Access) Target() identity.Target {
 	target := identity.Target{Server: a.Server, Namespace: a.Namespace}
 	if len(a.CA) > 0 {
@@ -71,8 +71,8 @@ func (a Access) Key() string {
 	return hashOf(a.Line(), a.Authorization())
 }
 
-// Authorization is the value of the header Authorization; empty where a client
-// certificate says who asks.
+// Authorization is the value of the header Authorization; empty where a client certificate
+// identifies the client.
 func (a Access) Authorization() string {
 	switch {
 	case a.Token != "":

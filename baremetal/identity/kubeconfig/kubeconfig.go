@@ -17,13 +17,12 @@ limitations under the License.
 // Package kubeconfig decides whether a manager may use a kubeconfig that a tenant
 // wrote, and resolves where a context of it leads.
 //
-// Tenants write kubeconfigs: those of their workload clusters and those of clusters
-// with hosts for them. client-go does whatever a kubeconfig asks for: it reads
-// files of the process, its own service-account token among them, and sends
-// them to a server that the kubeconfig names; it runs programs. Only what is
-// embedded is therefore accepted, and of that an Access holds all that a connection
-// may be made of. The package parses and decides; it connects to nothing and reads
-// no file.
+// Tenants write kubeconfigs: those of their workload clusters and those of clusters with hosts for
+// them. client-go does all that a kubeconfig asks for: it reads files of the process, its own
+// service-account token among them, and sends them to a server that the kubeconfig names; it runs
+// programs. Only what is embedded is therefore accepted, and of that an Access holds all that a
+// connection may be made of. The package parses and decides; it connects to nothing and reads no
+// file.
 package kubeconfig
 
 import (
@@ -57,8 +56,8 @@ type File struct {
 }
 
 // Parse returns a kubeconfig in which everything is embedded. All users and clusters
-// of it must be so, whether its current context uses them or not. A ForbiddenError
-// says what must not be in it; an InvalidError, that it cannot be parsed.
+// of it must be so, whether its current context uses them or not. It returns a ForbiddenError
+// with the forbidden fields, or an InvalidError for one that cannot be parsed.
 func Parse(data []byte) (File, error) {
 	config, err := load(data)
 	return File{config}, err

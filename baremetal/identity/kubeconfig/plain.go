@@ -34,9 +34,9 @@ const (
 	maxDepth = 16
 )
 
-// plain returns a YAML text as JSON, in which nothing stands for more than it says. The
-// parser of client-go copies the text of an anchor for each of its aliases: a file of
-// 260 kB can take 16 GiB. It is therefore only ever given this JSON.
+// plain returns a YAML text as JSON, and refuses one that expands to more than its own text. The
+// parser of client-go copies the text of an anchor for each of its aliases: a file of 260 kB can
+// take 16 GiB. It is therefore only ever given this JSON.
 func plain(data []byte) ([]byte, error) {
 	if len(data) > MaxSize {
 		return nil, &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", MaxSize)}
@@ -81,8 +81,8 @@ func marks(data []byte) int {
 	return n
 }
 
-// makePlain refuses a node that stands for more than it says, and has keys and dates read as
-// the text that they are.
+// makePlain refuses a node that expands to more than its own text, and has keys and dates read as
+// text.
 func makePlain(node *yaml.Node, depth int) error {
 	switch {
 	case node.Kind == yaml.AliasNode, node.Anchor != "", node.Style&yaml.TaggedStyle != 0, node.Tag == "!!merge":

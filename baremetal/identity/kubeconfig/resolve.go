@@ -28,9 +28,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Resolve follows a context of a kubeconfig, or the current one if the name is empty.
-// It refuses what would make the connection another one than the file seems to say.
-// The error is a ForbiddenError, an InvalidError or a ContextError.
+// Resolve follows a context of a kubeconfig, or the current one if the name is empty. It refuses
+// what would make the connection differ from what the file seems to describe. The error is a
+// ForbiddenError, an InvalidError or a ContextError.
 func (f File) Resolve(context string) (Access, error) {
 	if context == "" {
 		context = f.config.CurrentContext
@@ -148,7 +148,8 @@ func hostname(name string) bool {
 	return net.ParseIP(name) != nil || len(validation.IsDNS1123Subdomain(strings.ToLower(name))) == 0
 }
 
-// checkUserOf wants exactly one way to say who asks, or a certificate beside it.
+// checkUserOf requires a token, a password or a client certificate. A token and a password exclude
+// each other.
 func checkUserOf(name string, a Access) error {
 	invalid := func(problem, remedy string) error {
 		return &InvalidError{Problem: fmt.Sprintf("users[%s] %s", inBrackets(name), problem), Remedy: remedy}

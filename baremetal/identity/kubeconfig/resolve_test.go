@@ -297,9 +297,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// FuzzResolve makes sure that what is accepted makes client-go neither read a file nor
-// run a program, also if the file itself were given to it, and that the access says
-// all there is to say.
+// FuzzResolve makes sure that what is accepted makes client-go neither read a file nor run a
+// program, also if the file itself were given to it, and that the access is complete.
 func FuzzResolve(f *testing.F) {
 	user := newPair(f, "user")
 	f.Add([]byte(inNamespace(token, server)), "")

@@ -35,7 +35,7 @@ import (
 // readyTimeout is generous: on a busy machine the API server takes a while.
 const readyTimeout = 2 * time.Minute
 
-// Options say where a control plane lives and from what it is started.
+// Options are where a control plane lives and from what it is started.
 type Options struct {
 	// Dir is the state folder; what an earlier cluster left there is removed.
 	Dir  string

@@ -23,9 +23,9 @@ import (
 	"net"
 )
 
-// Ports are taken below the range from which Linux serves outgoing connections,
-// so that none is lost between the choice and the start of its server. The range is
-// wide, so that two choices that are made before either server starts rarely meet.
+// Ports are taken below the range from which Linux serves outgoing connections: none is
+// lost between the choice and the start of its server. The range is wide because two choices
+// that are made before either server starts should rarely meet.
 const (
 	lowestPort  = 10000
 	highestPort = 32000

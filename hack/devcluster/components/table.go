@@ -55,7 +55,7 @@ type Component struct {
 	Package string
 }
 
-// Own says whether the program's source is this repository.
+// Own reports whether the program is built from this repository.
 func (c Component) Own() bool {
 	return c.Module == ""
 }
@@ -114,9 +114,8 @@ func Names() []string {
 	return names
 }
 
-// linkerFlags strips what only debuggers need. The Kubernetes programs are told
-// their version besides, because Cluster API refuses an API server that calls
-// itself v0.0.0-master.
+// linkerFlags strips what only debuggers need. The Kubernetes programs get their version as well,
+// because Cluster API refuses an API server that calls itself v0.0.0-master.
 func (c Component) linkerFlags(version string) string {
 	flags := []string{"-s", "-w"}
 	if c.Module != kubernetesModule {

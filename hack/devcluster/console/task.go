@@ -54,8 +54,8 @@ func (t *Task) Note(format string, args ...any) {
 	t.printer.paint()
 }
 
-// Done ends the task with one line that says how long it took, or that it
-// failed; the error itself is left to the caller to print once.
+// Done ends the task with one line: how long it took, or that it failed. The error itself
+// is left to the caller to print once.
 func (t *Task) Done(err error) {
 	close(t.done)
 	p := t.printer

@@ -34,15 +34,15 @@ import (
 // stepTimeout ends a step that does not get on: it takes seconds as a rule.
 const stepTimeout = 5 * time.Minute
 
-// Options say where the demo runs.
+// Options are where the demo runs.
 type Options struct {
 	Repo components.Repo
 	Dir  string
 	Out  *console.Printer
 }
 
-// Run starts a dev cluster and tells the story on it. On success the cluster
-// stays, to look around in; on error it is ended.
+// Run starts a dev cluster and plays the story on it. On success the cluster stays, to look around
+// in; on error it is ended.
 func Run(ctx context.Context, o Options) error {
 	path, err := o.Repo.Clients(ctx, o.Out)
 	if err != nil {
@@ -115,7 +115,7 @@ type scene struct {
 	play  func(context.Context, func(string)) error
 }
 
-// tell plays the scenes and prints what came of it all.
+// tell plays the scenes and prints the final report.
 func (p *script) tell(ctx context.Context, scenes []scene, hints func() string) error {
 	started := time.Now()
 	go p.narrator.run(ctx)

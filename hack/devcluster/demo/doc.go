@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package demo tells the story of two tenants on one pool of servers to a
-// person at a terminal, on a dev cluster that it starts for that.
+// Package demo plays the story of two tenants on one pool of servers to a person at a terminal, on
+// a dev cluster that it starts for that.
 //
 // Every line that it prints comes from an
 // object of the real API server. It asserts nothing beyond what the story needs

@@ -65,7 +65,7 @@ func (n *narrator) run(ctx context.Context) {
 	}
 }
 
-// tell compares the machines with what was told before.
+// tell prints what has changed on the machines since the call before.
 func (n *narrator) tell(machines []world.Machine, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -91,7 +91,7 @@ func (n *narrator) tell(machines []world.Machine, now time.Time) {
 	}
 }
 
-// note keeps the first time of what the final table tells.
+// note keeps the first time of each event of the final table.
 func (l *life) note(machine world.Machine, now time.Time) {
 	if _, waits := machine.WaitsForHost(); waits {
 		l.waited = true

@@ -30,8 +30,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
 )
 
-// RunRemote tells the story of a tenant whose servers are in another cluster. As
-// Run it leaves both clusters on success, and none on error.
+// RunRemote plays the story of a tenant whose servers are in another cluster. As Run it leaves both
+// clusters on success, and none on error.
 func RunRemote(ctx context.Context, o Options) error {
 	path, err := o.Repo.Clients(ctx, o.Out)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *remote) shrink(ctx context.Context, note func(string)) error {
 	return p.pool.WaitFree(ctx, p.world, p.pool.Servers-p.a.cluster.ControlPlanes)
 }
 
-// hints say how to look around in either cluster and how to stop.
+// hints returns the commands to look around in either cluster and to stop.
 func (p *remote) hints() string {
 	return fmt.Sprintf(`
 Look around where the tenant works; there is no host and no claim:

@@ -72,7 +72,7 @@ func (p *script) curtain(ctx context.Context, took time.Duration) error {
 	return nil
 }
 
-// memory tells what our two managers hold.
+// memory returns the resident memory of our two managers, as a line of the report.
 func (p *script) memory() (string, error) {
 	var parts []string
 	var total int64
@@ -89,7 +89,7 @@ func (p *script) memory() (string, error) {
 	return fmt.Sprintf("%s, together %d MiB", strings.Join(parts, ", "), total>>20), nil
 }
 
-// hints say how to look around and how to stop.
+// hints returns the commands to look around and to stop.
 func (p *script) hints() string {
 	return fmt.Sprintf(`
 Look around, as the administrator:

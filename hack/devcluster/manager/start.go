@@ -42,7 +42,7 @@ const (
 	portsEach = 4
 )
 
-// Options say beside which control plane the managers run.
+// Options are the control plane beside which the managers run.
 type Options struct {
 	Cluster *cluster.Cluster
 	Repo    components.Repo
@@ -227,7 +227,7 @@ func (r *Running) Start(ctx context.Context, c *cluster.Cluster) error {
 	})
 }
 
-// hasWebhooks says whether anything asks the API server to call this manager.
+// hasWebhooks reports whether a webhook configuration has the API server call this manager.
 func (p *prepared) hasWebhooks() bool {
 	for _, object := range p.objects {
 		switch object.GetKind() {

@@ -252,8 +252,8 @@ func withoutElection(p Place) []string {
 	return append(placeArgs(p), "--leader-elect=false")
 }
 
-// ownArgs keeps the leader election that the Deployment asks for; outside a pod
-// it must be told where.
+// ownArgs keeps the leader election that the Deployment asks for; outside a pod it needs the
+// namespace.
 func ownArgs(p Place) []string {
 	return append(placeArgs(p), "--leader-election-namespace="+p.Namespace)
 }

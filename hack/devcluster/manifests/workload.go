@@ -29,7 +29,7 @@ import (
 // cert-manager signs.
 var podsOnly = [...]string{"Deployment", "Service", "Certificate", "Issuer", "ServiceMonitor"}
 
-// Workload is what a Deployment says about the process that it would run.
+// Workload is what a Deployment has about the process that it would run.
 type Workload struct {
 	Namespace      string
 	ServiceAccount string

@@ -28,7 +28,7 @@ import (
 	"syscall"
 )
 
-// Spec says what to start.
+// Spec is the program to start.
 type Spec struct {
 	Name string
 	Path string

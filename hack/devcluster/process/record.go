@@ -31,7 +31,7 @@ import (
 // recordFile lies in the state folder and lists what was started there.
 const recordFile = "processes.json"
 
-// Record tells one started process apart from every other one on this machine.
+// Record identifies one started process among all on this machine.
 type Record struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
@@ -59,7 +59,7 @@ func (r Record) spec() Spec {
 	return Spec{Name: r.Name, Path: r.Path, Args: r.Args, Env: r.Env, Tier: r.Tier, Ready: r.Ready}
 }
 
-// Alive says whether the very process of this record still runs. A zombie does
+// Alive reports whether the very process of this record still runs. A zombie does
 // not count, nor does another process that was given the same pid.
 func (r Record) Alive() bool {
 	state, started, err := stat(r.PID)
@@ -117,8 +117,8 @@ func stat(pid int) (state string, started uint64, err error) {
 	return fields[0], started, err
 }
 
-// Recorded returns what the state folder says was started; none if there is no
-// such folder.
+// Recorded returns the processes that the state folder has as started; none if there is no such
+// folder.
 func Recorded(dir string) ([]Record, error) {
 	text, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if errors.Is(err, fs.ErrNotExist) {

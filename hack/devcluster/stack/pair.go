@@ -26,7 +26,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 )
 
-// Pair is two dev clusters that know of each other only by what a kubeconfig says.
+// Pair is two dev clusters that know of each other only by a kubeconfig.
 type Pair struct {
 	// Tenants has Cluster API and the provider manager, and no hosts.
 	Tenants *Stack

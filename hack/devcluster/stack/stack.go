@@ -30,14 +30,14 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
 )
 
-// Options say what to bring up and where.
+// Options are what to bring up and where.
 type Options struct {
 	Repo components.Repo
 	// Dir is the state folder; DefaultDir of the repository if empty.
 	Dir string
 	// Managers run beside the control plane, see package manager.
 	Managers []manager.Manager
-	// Built says that the programs are there, built for another dev cluster.
+	// Built is true if the programs were already built for another dev cluster.
 	Built bool
 	Out   *console.Printer
 	// Audit has the API server log requests, see cluster.AuditLog.

@@ -206,9 +206,8 @@ func (c Cluster) RollWorkers(ctx context.Context, tenant *Tenant) error {
 	return nil
 }
 
-// WaitForShortage waits until every server of the pool is taken and exactly one
-// machine of the namespace waits for one. It returns that machine and what its
-// owner is told.
+// WaitForShortage waits until every server of the pool is taken and exactly one machine of the
+// namespace waits for one. It returns that machine and the message for its owner.
 func WaitForShortage(ctx context.Context, w *world.World, pool Pool, namespace string) (world.Machine, string, error) {
 	var waiting world.Machine
 	var reason string

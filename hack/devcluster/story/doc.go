@@ -17,7 +17,7 @@ limitations under the License.
 // Package story has the steps of the demo as functions: register servers, let
 // tenants in, create a cluster from our template, scale it, see who waits.
 //
-// Each step creates the objects that a user would, or waits for what shows that the
-// step has worked. The demo tells the steps to a person, the end-to-end tests assert
-// on them. A tenant's steps use the tenant's own credentials.
+// Each step creates the objects that a user would, or waits for what shows that the step has
+// worked. The demo shows the steps to a person, the end-to-end tests assert on them. A tenant's
+// steps use the tenant's own credentials.
 package story

@@ -44,13 +44,13 @@ type Onboarding struct {
 	Secret string
 	// Servers is how many it may have; 0 for no limit.
 	Servers int
-	// Resident says that its clusters have been in the namespace Claims.
+	// Resident is true if its clusters were in the namespace Claims before.
 	Resident bool
 	// Expiry is how long its credential is good.
 	Expiry time.Duration
 }
 
-// Run creates everything, or renews it, and returns what the program says.
+// Run creates everything, or renews it, and returns the output of the program.
 func (o Onboarding) Run(ctx context.Context) (string, error) {
 	found, err := components.Lookup(components.Tenant)
 	if err != nil {

@@ -17,7 +17,7 @@ limitations under the License.
 // Package world watches the objects of a dev cluster that the demo and the
 // end-to-end tests talk about.
 //
-// It tells the step of each machine and waits for conditions. Every wait is a watch:
-// a condition is looked at again when an object has changed, never after a while. It sees both sides of the boundary,
-// hosts included, as only an administrator may.
+// It reports the step of each machine and waits for conditions. Every wait is a watch: a condition is looked at
+// again when an object has changed, never after a while. It sees both sides of the boundary, hosts included, as
+// only an administrator may.
 package world

@@ -109,12 +109,12 @@ func (m Machine) Name() string {
 	return m.Machine.Namespace + "/" + m.Machine.Name
 }
 
-// Running says whether the machine has become a Node and Cluster API knows it.
+// Running reports whether the machine has become a Node and Cluster API knows it.
 func (m Machine) Running() bool {
 	return m.Machine.DeletionTimestamp.IsZero() && m.Machine.Status.NodeRef.Name != ""
 }
 
-// Provisioned says whether the provider reports the machine's server as ready.
+// Provisioned reports whether the provider reports the machine's server as ready.
 func (m Machine) Provisioned() bool {
 	if m.Metal3 == nil {
 		return false
@@ -123,8 +123,8 @@ func (m Machine) Provisioned() bool {
 	return provisioned != nil && *provisioned
 }
 
-// WaitsForHost says whether the machine has asked for a server and got none,
-// and the explanation that its owner can read.
+// WaitsForHost reports whether the machine has asked for a server and got none,
+// with the reason that its owner can read.
 func (m Machine) WaitsForHost() (reason string, waits bool) {
 	if m.Claim == nil || m.Host != nil || !m.Machine.DeletionTimestamp.IsZero() {
 		return "", false
@@ -136,7 +136,7 @@ func (m Machine) WaitsForHost() (reason string, waits bool) {
 	return explain(associated), true
 }
 
-// Step says in a few words where the machine is on its way.
+// Step returns a short text for the progress of the machine.
 func (m Machine) Step() string {
 	switch {
 	case !m.Machine.DeletionTimestamp.IsZero():

@@ -169,7 +169,7 @@ func (w *World) watch(ctx context.Context, config *rest.Config, kinds []client.O
 }
 
 // Until waits until check finds nothing missing any more. It runs check at once
-// and again after each change. When the context ends it tells what was missing.
+// and again after each change. When the context ends, the error names what was missing.
 func (w *World) Until(ctx context.Context, check func(context.Context) (missing string, err error)) error {
 	for {
 		changed := w.Changed()

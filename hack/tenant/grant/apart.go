@@ -36,15 +36,15 @@ type Found struct {
 	// Secrets names the Secrets in the tenant's namespace from before the tenant was
 	// let in. Later ones are the tenant's.
 	Secrets []string
-	// Occupied says that the namespace of the account has a Role called RoleName: a
-	// tenant works there.
+	// Occupied is true if the namespace of the account has a Role called RoleName, and so
+	// is the namespace of a tenant.
 	Occupied bool
 	// Bindings are the RoleBindings called RoleName of all namespaces.
 	Bindings []rbacv1.RoleBinding
 }
 
-// Apart says where the tenant would get at hosts, at Secrets or at an account that are
-// not its own, or another tenant at its account, and what to do instead.
+// Apart returns an error if the tenant would get at hosts, at Secrets or at an account that are not
+// its own, or another tenant at its account. The error has the remedy.
 func (t Tenant) Apart(found Found) error {
 	problems := errors.Join(t.apartFromTenants(found.Occupied), t.apartFromSharers(found.Bindings))
 	if t.Resident {

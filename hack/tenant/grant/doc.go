@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package grant answers: which objects let the management cluster of a tenant use
-// the hosts of another cluster, and nothing else there?
+// Package grant computes the objects that let the management cluster of a tenant use the hosts of
+// another cluster, and nothing else in it.
 //
-// Its inputs are who the tenant is, how its API server is reached, and who else is
-// there; its answers are what stands in the way, objects for the cluster with the
-// hosts, and a Secret with a kubeconfig for the tenant's own. It talks to no server: package onboard does.
+// Its inputs are the tenant, the way to the API server, and what exists in its namespaces; its
+// results are what prevents the grant, objects for the cluster with the hosts, and a Secret with a
+// kubeconfig for the tenant's own. It talks to no server: package onboard does.
 package grant

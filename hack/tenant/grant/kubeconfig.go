@@ -49,7 +49,7 @@ type Access struct {
 	CA []byte
 }
 
-// Check says why the tenant's manager could not use the server.
+// Check returns an error if the tenant's manager could not use the server.
 func (a Access) Check() error {
 	server, err := url.Parse(a.Server)
 	if err != nil || server.Scheme != "https" || server.Host == "" {
@@ -58,7 +58,7 @@ func (a Access) Check() error {
 	return nil
 }
 
-// Hint says what will probably not work, although it might; empty for nothing.
+// Hint returns a warning about a server that the tenant can probably not reach; empty for none.
 func (a Access) Hint() string {
 	server, err := url.Parse(a.Server)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// ManagedByLabel tells the objects of this command from those of others.
+	// ManagedByLabel marks the objects of this command.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	// ManagedBy is its value.
 	ManagedBy = "hostclaim-tenant"
@@ -47,7 +47,7 @@ const (
 	// copies that are about to go.
 	spareSecrets = 10
 	// secretsOfAnyNumber is for a tenant without a limit of servers, or with Clusters beside its
-	// claims: what it stores would fill the etcd of everybody.
+	// claims: what it stores would fill the etcd of all tenants.
 	secretsOfAnyNumber = 1000
 )
 
@@ -115,8 +115,8 @@ func (t Tenant) quota() *corev1.ResourceQuota {
 	}
 }
 
-// Foreign says that an object of that name is there and was not made by this
-// command, and what to do about it.
+// Foreign returns the error for an object that exists and was not made by this
+// command, with the remedy.
 func Foreign(kind string, object client.Object) error {
 	if object.GetLabels()[ManagedByLabel] == ManagedBy {
 		return nil

@@ -35,7 +35,7 @@ const (
 	DefaultSecret = "hosts"
 )
 
-// Tenant says who is let in, and how far.
+// Tenant is who is let in, and how far.
 type Tenant struct {
 	// Namespace in the cluster with the hosts, where the claims of the tenant live.
 	Namespace string
@@ -49,8 +49,8 @@ type Tenant struct {
 	// Servers is how many claims the tenant may have; 0 means as many as it likes. The
 	// Secrets in Namespace are limited in either case.
 	Servers int
-	// Resident says that the Clusters of the tenant are in Namespace and go on from another
-	// management cluster, so that whatever is in Namespace is the tenant's own.
+	// Resident is true if the Clusters of the tenant are in Namespace and go on from another
+	// management cluster. All that is in Namespace is the tenant's own then.
 	Resident bool
 	// Expiry is for how long a token is good.
 	Expiry time.Duration
@@ -61,7 +61,7 @@ type Home struct {
 	Namespace, Secret string
 }
 
-// Check says what cannot be granted, and which flag to change.
+// Check returns an error for what cannot be granted, with the flag to change.
 func (t Tenant) Check() error {
 	var problems []error
 	for _, name := range []struct{ flag, value string }{
@@ -84,7 +84,7 @@ func (t Tenant) Check() error {
 	return errors.Join(problems...)
 }
 
-// Check says which of the two names the API server of the tenant would refuse.
+// Check returns an error for each of the two names that the API server of the tenant would refuse.
 func (h Home) Check() error {
 	problems := checkName("--management-namespace", h.Namespace)
 	if wrong := validation.IsDNS1123Subdomain(h.Secret); len(wrong) > 0 {

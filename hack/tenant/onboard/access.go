@@ -29,8 +29,8 @@ import (
 // Seen is how the tenant's cluster sees the API server, where that is not how the
 // administrator sees it.
 type Seen struct {
-	// Server is another URL, CAFile a file with other authorities and ServerName the
-	// name in the certificate; empty for what the administrator's kubeconfig says.
+	// Server is another URL, CAFile a file with other authorities and ServerName the name in the
+	// certificate; empty for those of the administrator's kubeconfig.
 	Server, CAFile, ServerName string
 }
 

@@ -50,7 +50,7 @@ type Result struct {
 	Secret *corev1.Secret
 	// Expires is when the credential ends.
 	Expires time.Time
-	// Shortened says that the API server issued it for less than was asked for.
+	// Shortened is true if the API server issued it for less than was asked for.
 	Shortened bool
 }
 

@@ -64,7 +64,7 @@ func apply(ctx context.Context, c client.Client, object client.Object) error {
 	return nil
 }
 
-// explain names the object, and what to do where the answer does not say it.
+// explain names the object, and the remedy where the answer has none.
 func explain(verb string, object client.Object, err error) error {
 	what := fmt.Sprintf("%s %s %s", verb, object.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(object))
 	switch {

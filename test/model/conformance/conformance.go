@@ -33,7 +33,7 @@ import (
 
 // Answer is what a server answered to one request.
 type Answer struct {
-	// Request says what was asked, and Sort which kind of request that is, for
+	// Request is what was asked, and Sort the kind of that request, for
 	// example "patch HostClaim/status".
 	Request, Sort string
 	// Outcome is "ok" or the reason of the error, Object what it is about, as it

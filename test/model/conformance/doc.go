@@ -19,6 +19,6 @@ limitations under the License.
 // what came of each as text without what differs between servers, such as
 // versions, identities and times.
 //
-// It says what was answered, never what should be: comparing two servers shows
-// that.
+// It records what was answered and judges nothing: that is left to the comparison of two
+// servers.
 package conformance

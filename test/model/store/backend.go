@@ -69,7 +69,7 @@ type Change struct {
 	Manager string
 }
 
-// matches says that an object answers a query, apart from its pages.
+// matches reports whether an object answers a query, apart from its pages.
 func (q Query) matches(v *Version) bool {
 	return (q.Namespace == "" || v.Key.Namespace == q.Namespace) &&
 		(q.Selector == nil || q.Selector.Empty() || q.Selector.Matches(labels.Set(v.Labels())))

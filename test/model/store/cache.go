@@ -81,8 +81,8 @@ func (c *Cache) Behind(kind Kind) int {
 	return len(c.log.byKind[kind]) - c.seen[kind]
 }
 
-// Advance takes in the next event of a kind. It returns the event as the log has
-// it; Before and After tell objects that the cache does not hold as well.
+// Advance takes in the next event of a kind. It returns the event as the log has it; Before and
+// After also have objects that the cache does not hold.
 func (c *Cache) Advance(kind Kind) Event {
 	e := c.log.byKind[kind][c.seen[kind]]
 	c.seen[kind]++

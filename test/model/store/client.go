@@ -34,10 +34,10 @@ import (
 type Request struct {
 	// Verb is get, list, create, patch or delete.
 	Verb string
-	// Cached says that it is answered from the cache, Partial that only metadata
-	// is asked for.
+	// Cached is true if it is answered from the cache, Partial if only metadata is
+	// asked for.
 	Cached, Partial bool
-	// Kind and Key say what it is about; lists have at most a namespace.
+	// Kind and Key are those of its object; lists have at most a namespace.
 	Kind Kind
 	Key  client.ObjectKey
 	// Subresource is "status" or empty.
@@ -48,7 +48,7 @@ type Request struct {
 	Object client.Object
 }
 
-// Writes says that the request may change something.
+// Writes reports whether the request may change something.
 func (r Request) Writes() bool {
 	return r.Verb == "create" || r.Verb == "patch" || r.Verb == "delete"
 }
@@ -95,7 +95,7 @@ func (c *Client) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 	})
 }
 
-// cached says where reads of a kind go: Secrets are in no cache.
+// cached reports whether reads of a kind go to the cache: Secrets are in none.
 func (c *Client) cached(kind Kind) bool {
 	return c.cache != nil && kind != Secrets
 }

@@ -45,17 +45,17 @@ func Kinds() []Kind {
 	return []Kind{Claims, Hosts, Policies, HardwareData, Secrets, Namespaces}
 }
 
-// core says that a kind is built into the API server.
+// core reports whether a kind is built into the API server.
 func (k Kind) core() bool {
 	return k == Secrets || k == Namespaces
 }
 
-// counted says that objects of a kind have a metadata.generation.
+// counted reports whether objects of a kind have a metadata.generation.
 func (k Kind) counted() bool {
 	return !k.core()
 }
 
-// withStatus says that the status of a kind is a subresource.
+// withStatus reports whether the status of a kind is a subresource.
 func (k Kind) withStatus() bool {
 	return k == Claims || k == Hosts || k == Policies || k == Namespaces
 }
@@ -95,8 +95,7 @@ func (k Kind) empty() client.Object {
 	}
 }
 
-// KindOf tells the kind of an object or list, and whether only its metadata is
-// wanted.
+// KindOf returns the kind of an object or list, and whether only its metadata is wanted.
 func KindOf(object runtime.Object) (kind Kind, partial bool) {
 	switch o := object.(type) {
 	case *bmov1alpha1.HostClaim, *bmov1alpha1.HostClaimList:

@@ -42,8 +42,8 @@ type Log struct {
 	observe func(Event)
 }
 
-// NewLog returns an empty log. The function, which may be nil, is told every
-// event as it happens.
+// NewLog returns an empty log. The function, which may be nil, is called for every event as it
+// happens.
 func NewLog(observe func(Event)) *Log {
 	l := &Log{byKind: map[Kind][]Event{}, current: map[Kind]map[client.ObjectKey]*Version{}, observe: observe}
 	for _, kind := range Kinds() {

@@ -130,8 +130,7 @@ func (m *Memory) Patch(ctx context.Context, change Change) (*Version, error) {
 	return m.patchMain(current, patched)
 }
 
-// acceptable checks what a patch says about the version and identity of the
-// object.
+// acceptable checks what a patch demands of the version and identity of the object.
 func (m *Memory) acceptable(current *Version, patched map[string]any) error {
 	meta := metadata(patched)
 	if version := text(meta, "resourceVersion"); version != "" && version != current.RV {
@@ -273,7 +272,7 @@ func complete(kind Kind, object, meta map[string]any) {
 	}
 }
 
-// empty says that a value is absent, null or holds nothing.
+// empty reports whether a value is absent, null or holds nothing.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:

@@ -22,8 +22,8 @@ import (
 	"slices"
 )
 
-// owners says who wrote which fields of the status last, by manager and path. It
-// is what managedFields are made of, as far as the managers read them.
+// owners is who wrote which fields of the status last, by manager and path. It is what
+// managedFields are made of, as far as the managers read them.
 type owners map[string]map[string]bool
 
 // after returns the owners after a manager has changed the status: fields that

@@ -26,7 +26,7 @@ import (
 )
 
 // Remote is a Backend that is a real API server. All writes to the namespaces
-// that concern its log go through it, so that the log tells what a watch would.
+// that concern its log go through it, so the log has what a watch would show.
 type Remote struct {
 	log    *Log
 	client client.Client

@@ -115,7 +115,7 @@ func (v *Version) Labels() map[string]string {
 	return v.Object().GetLabels()
 }
 
-// Deleting says that the object has a deletionTimestamp.
+// Deleting reports whether the object has a deletionTimestamp.
 func (v *Version) Deleting() bool {
 	return text(metadata(v.JSON), "deletionTimestamp") != ""
 }

@@ -29,7 +29,7 @@ import (
 	"time"
 )
 
-// Behavior says how a Server mistreats its clients. The zero value refuses every write
+// Behavior is how a Server mistreats its clients. The zero value refuses every write
 // at once, and otherwise answers as an API server without objects does.
 type Behavior struct {
 	// Delay comes before each answer but those that a connection is opened with, so
@@ -162,7 +162,7 @@ func (s *Server) hold(ctx context.Context) bool {
 	}
 }
 
-// watch adds what the behavior says, or stays open without an event.
+// watch sends the events of the behavior, or stays open without one.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
@@ -201,7 +201,7 @@ var kinds = map[string]struct{ name, version string }{
 	"nodes":        {"Node", "v1"},
 }
 
-// discovery is what a workload cluster says of its kinds, by path.
+// discovery is the answers of a workload cluster to discovery requests, by path.
 var discovery = map[string]string{
 	"/":       `{"paths":["/api"]}`,
 	"/api":    `{"kind":"APIVersions","versions":["v1"]}`,

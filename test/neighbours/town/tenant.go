@@ -126,9 +126,9 @@ func Only(key types.NamespacedName) map[string]string {
 	return map[string]string{"town.example/for": key.Namespace + "." + key.Name}
 }
 
-// AwaitBound waits until a claim has its host, and returns when that was. The claim of a
-// machine has the machine's name. The machine itself tells of a host only when what
-// follows the bind does not come at once.
+// AwaitBound waits until a claim has its host, and returns when that was. The claim of a machine
+// has the machine's name. The machine itself reports a host only when what follows the bind does
+// not come at once.
 func (t *Town) AwaitBound(ctx context.Context, key types.NamespacedName) (time.Time, error) {
 	return t.marks.Await(ctx, bound, key)
 }

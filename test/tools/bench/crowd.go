@@ -143,7 +143,7 @@ type crowdBench struct {
 	leftReady int
 }
 
-// measured is a manager with the controller whose queue tells how busy it is.
+// measured is a manager with the controller whose queue shows how busy it is.
 type measured struct {
 	*site.Manager
 

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command bench measures what docs/benchmarks.md tells, one scenario in a run:
+// Command bench measures the figures of docs/benchmarks.md, one scenario in a run:
 //
 //	go run ./tools/bench scale --size=small
 //
@@ -250,7 +250,7 @@ const (
 	// available is a host that may be taken, taken one that was.
 	available site.Mark = "available"
 	taken     site.Mark = "taken"
-	// explained is a claim that was told why it has no host.
+	// explained is a claim with a condition for why it has no host.
 	explained site.Mark = "explained"
 	// ready is a machine that was Ready, gone one that was deleted.
 	ready site.Mark = "ready"

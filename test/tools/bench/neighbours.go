@@ -30,7 +30,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
 
-// neighborPlan says how much of everything is measured.
+// neighborPlan is how much of everything is measured.
 type neighborPlan struct {
 	// machines of the honest tenant are made one after the other beside each neighbor,
 	// and crowd of them together at the end.

@@ -265,7 +265,7 @@ func (b *remoteBench) serve(ctx context.Context, claim *bmov1alpha1.HostClaim) e
 	}
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}}
 	facts := builder.Published(claim, hardware.Of(host))
-	// By which connections to other clusters tell facts of claims from others.
+	// By which connections to other clusters distinguish facts of claims from others.
 	facts.Labels = map[string]string{infrav1.ClaimUIDLabel: string(claim.UID)}
 	if err := b.hosts.Create(ctx, facts); err != nil {
 		return err

@@ -38,14 +38,14 @@ type Figure struct {
 	Target *float64 `json:"target,omitempty"`
 }
 
-// Met says whether the figure keeps its promise; true where there is none.
+// Met reports whether the figure keeps its promise; true where there is none.
 func (f Figure) Met() bool {
 	return f.Target == nil || f.Value <= *f.Target
 }
 
 // Report is what one run has measured.
 type Report struct {
-	// Facts say where and on what it was measured.
+	// Facts are where and on what it was measured.
 	Facts map[string]string `json:"facts"`
 	// Figures stand in the order in which they were added.
 	Figures []Figure `json:"figures"`

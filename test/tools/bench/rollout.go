@@ -52,7 +52,7 @@ type rolloutFlags struct {
 	other, manifests string
 }
 
-// rolloutPlan says how much of everything there is; 0 leaves it to the size.
+// rolloutPlan is how much of everything there is; 0 leaves it to the size.
 type rolloutPlan struct {
 	// workers there are beside one machine of the control plane, and hosts in the
 	// beginning.
@@ -227,7 +227,7 @@ func (b *rolloutBench) register(ctx context.Context) (err error) {
 	return b.pool.WaitAvailable(ctx, b.world, quietly)
 }
 
-// quietly is for steps that would tell how far they are.
+// quietly discards the progress that a step reports.
 func quietly(string) {}
 
 // phase is what a part of the run has cost.

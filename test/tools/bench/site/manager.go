@@ -50,7 +50,7 @@ type Program struct {
 	Path string
 	// User is the name that the API server knows it by.
 	User string
-	// Args come after those that say where it works and how it is watched.
+	// Args come after those for where it works and how it is watched.
 	Args []string
 }
 
@@ -216,8 +216,8 @@ func (m *Manager) Sent(ctx context.Context) (float64, error) {
 	return m.sum(ctx, "rest_client_requests_total", func(map[string]string) bool { return true })
 }
 
-// Connections is how many connections to other clusters the manager says that it
-// has and can use.
+// Connections returns how many connections to other clusters the manager reports as
+// usable.
 func (m *Manager) Connections(ctx context.Context) (float64, error) {
 	return m.sum(ctx, "capm3_remote_connections", func(labels map[string]string) bool { return labels["state"] == "Connected" })
 }
@@ -227,8 +227,8 @@ func (m *Manager) Goroutines(ctx context.Context) (float64, error) {
 	return m.sum(ctx, "go_goroutines", func(map[string]string) bool { return true })
 }
 
-// Slowed are the namespaces whose remote and workload clusters the provider manager says that
-// it reads more slowly than they send.
+// Slowed returns the namespaces whose remote and workload clusters the provider manager reads
+// more slowly than they send, by its own report.
 func (m *Manager) Slowed(ctx context.Context) (namespaces []string, err error) {
 	samples, err := scrape(ctx, http.DefaultClient, m.url(), "capm3_namespace_slowed")
 	for _, sample := range samples {
@@ -270,7 +270,7 @@ func (m *Manager) Memory() (now, peak float64, err error) {
 	return now, peak, nil
 }
 
-// ForgetPeak has Memory tell the most that the process holds from now on.
+// ForgetPeak has Memory return the most that the process holds from now on.
 func (m *Manager) ForgetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.pid), []byte("5"), 0)
 }

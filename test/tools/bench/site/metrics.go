@@ -77,7 +77,7 @@ func scrape(ctx context.Context, c *http.Client, url, name string) ([]Sample, er
 	return out, lines.Err()
 }
 
-// Waits says how long items waited in the queue of a controller: how many for at most so many
+// Waits is how long items waited in the queue of a controller: how many for at most so many
 // seconds, in ascending order.
 type Waits struct {
 	limits []float64

@@ -45,7 +45,7 @@ type Site struct {
 	counted, ours map[string]bool
 }
 
-// Counting says which requests count.
+// Counting selects the requests that count.
 type Counting struct {
 	// Resources are those whose requests are the business of the benchmark.
 	Resources []string

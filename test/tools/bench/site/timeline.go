@@ -56,7 +56,7 @@ func (t *Timeline) Note(mark Mark, object types.NamespacedName, at time.Time) {
 	t.grown = make(chan struct{})
 }
 
-// At says when a mark was first seen on an object; zero if it was not.
+// At returns when a mark was first seen on an object; zero if it was not.
 func (t *Timeline) At(mark Mark, object types.NamespacedName) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +112,7 @@ func (t *Timeline) await(ctx context.Context, mark Mark, object types.Namespaced
 	}
 }
 
-// NeverError says that a mark was waited for and did not come.
+// NeverError is returned for a mark that was waited for and did not come.
 type NeverError struct {
 	Mark   Mark
 	Object types.NamespacedName

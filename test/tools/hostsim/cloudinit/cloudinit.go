@@ -230,7 +230,7 @@ func Render(userData []byte, vars map[string]any) ([]byte, error) {
 	}
 }
 
-// renderTag handles the text from a brace on and says how much of it is done.
+// renderTag handles the text from a brace on and returns how much of it is done.
 func renderTag(out *bytes.Buffer, text []byte, vars map[string]any) (int, error) {
 	switch text[1] {
 	case '{':

@@ -102,7 +102,7 @@ func (s Source) Check() error {
 	return s.Error(fmt.Errorf("the reference names namespace %q, but the secret must be next to the host", s.foreign))
 }
 
-// Error says that this part of the drive is unusable.
+// Error returns the error for this part of the drive being unusable.
 func (s Source) Error(err error) error {
 	return &Error{Secret: s.Secret, Key: s.Key, Err: err}
 }
@@ -128,7 +128,7 @@ type Contents struct {
 	UserData, MetaData, NetworkData string
 }
 
-// Hash tells contents apart; that of an empty drive is empty.
+// Hash differs for different contents; that of an empty drive is empty.
 func (c Contents) Hash() string {
 	if c == (Contents{}) {
 		return ""
@@ -137,9 +137,8 @@ func (c Contents) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// MetaData is the meta_data.json of the host's drive: what baremetal-operator
-// says about every host, with the keys of the given document, JSON or YAML, put
-// over it one by one.
+// MetaData is the meta_data.json of the host's drive: what baremetal-operator writes about every
+// host, with the keys of the given document, JSON or YAML, put over it one by one.
 func MetaData(host *bmov1alpha1.BareMetalHost, document []byte) (map[string]any, error) {
 	merged := map[string]any{
 		"uuid":             string(host.UID),

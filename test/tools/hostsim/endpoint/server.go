@@ -35,7 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
 )
 
-// headerTimeout is how long a client may take to say what it wants.
+// headerTimeout is how long a client may take to send the headers of a request.
 const headerTimeout = 10 * time.Second
 
 // Config is what a server is made of.

@@ -35,7 +35,7 @@ import (
 // The in-memory API server answers kubectl without columns. For the two kinds
 // that people look at first they are added here.
 
-// asTable says whether a client asks for columns of a kind that has them.
+// asTable reports whether a client asks for columns of a kind that has them.
 func asTable(r *http.Request) bool {
 	resource := strings.Contains(r.URL.Path, "/nodes") || strings.Contains(r.URL.Path, "/pods")
 	return resource && r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" &&
@@ -174,10 +174,9 @@ func (r *recorder) WriteHeader(code int) { r.code = code }
 // Write implements http.ResponseWriter.
 func (r *recorder) Write(data []byte) (int, error) { return r.body.Write(data) }
 
-// route sends a request to etcd or to the API server. Only who showed a client
-// certificate of the cluster gets to the API, apart from what a real API server
-// tells everybody: health, version, and the cluster-info that joining machines
-// start from.
+// route sends a request to etcd or to the API server. Only who showed a client certificate of the
+// cluster gets to the API, apart from what a real API server serves to every client: health,
+// version, and the cluster-info that joining machines start from.
 func (s *Server) route() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, member := s.member(r.TLS.ServerName); member {

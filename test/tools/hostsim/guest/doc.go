@@ -17,9 +17,9 @@ limitations under the License.
 // Package guest plays the operating systems of servers whose power and
 // provisioning baremetal-operator looks after, in its demo mode for instance.
 //
-// It watches BareMetalHosts. When one is provisioned it reads, once, the secrets
-// next to the host that would be on its config drive, and lets the machine do
-// what its user data says, as long as the host is powered on:
+// It watches BareMetalHosts. When one is provisioned it reads, once, the secrets next to the host
+// that would be on its config drive, and lets the machine do what its user data asks for, as long
+// as the host is powered on:
 //
 //	BareMetalHost ─▶ deployment ─▶ Next ─▶ install, boot, power on or off, wipe
 //	                                         └─ configdrive, cloudinit, kubeadm, netdata ─▶ workload

@@ -97,8 +97,8 @@ func nodeFacts(host *bmov1alpha1.BareMetalHost) workload.NodeFacts {
 	return facts
 }
 
-// unmanaged says that baremetal-operator leaves the server of the host alone, or that
-// clusterctl takes the host away, whose annotations it replaces before it deletes the host.
+// unmanaged reports whether baremetal-operator leaves the server of the host alone, or clusterctl
+// takes the host away, whose annotations it replaces before it deletes the host.
 func unmanaged(host *bmov1alpha1.BareMetalHost) bool {
 	_, paused := host.Annotations[bmov1alpha1.PausedAnnotation]
 	_, moved := host.Annotations["clusterctl.cluster.x-k8s.io/delete-for-move"]
@@ -127,7 +127,7 @@ func observe(host *bmov1alpha1.BareMetalHost) observed {
 	return o
 }
 
-// provisionedBefore says whether the host was ready before that time.
+// provisionedBefore reports whether the host was ready before that time.
 func provisionedBefore(host *bmov1alpha1.BareMetalHost, at time.Time) bool {
 	end := host.Status.OperationHistory.Provision.End
 	return !end.IsZero() && end.Time.Before(at)
@@ -151,8 +151,7 @@ func nics(host *bmov1alpha1.BareMetalHost) []netdata.NIC {
 // version finds a Kubernetes version in the name of an image.
 var version = regexp.MustCompile(`v\d+\.\d+\.\d+`)
 
-// imageVersion is the version of the kubelet that the deployed image brings, if
-// its name says so.
+// imageVersion is the version of the kubelet that the deployed image brings, if its name has one.
 func imageVersion(host *bmov1alpha1.BareMetalHost) string {
 	return version.FindString(host.Status.Provisioning.Image.URL)
 }
@@ -175,7 +174,7 @@ const (
 	running
 	// off machines are in their cluster, without power, or with power and hanging at boot.
 	off
-	// hung machines have power, and answer no one until they had none.
+	// hung machines have power, and do not answer until they had none.
 	hung
 )
 
@@ -198,7 +197,7 @@ type observed struct {
 	// is not provisioned.
 	deployment string
 	poweredOn  bool
-	// hangs says that the machine stops, and that no reboot helps as long as this is so.
+	// hangs is true if the machine stops, and no reboot helps as long as this is so.
 	hangs bool
 	// reboots is set for a host that has an annotation that asks for a reboot.
 	reboots bool
@@ -242,7 +241,7 @@ type machine struct {
 	workload.Machine
 	deployment string
 	phase      phase
-	// unmanaged says that the host was last seen paused: the machine goes on without it.
+	// unmanaged is true if the host was last seen paused: the machine goes on without it.
 	unmanaged bool
 	// reboots is set for a host that was seen with an annotation that asks for a reboot.
 	reboots bool

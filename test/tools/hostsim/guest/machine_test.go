@@ -225,7 +225,7 @@ func (r *room) host(name, userData string) *bmov1alpha1.BareMetalHost {
 	return host
 }
 
-// reconcile lets the guest look at a host and says where its machine got to.
+// reconcile lets the guest look at a host and returns the state of its machine.
 func (r *room) reconcile(name string) (phase, ctrl.Result) {
 	r.t.Helper()
 	req := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}

@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 }
 
-// leftAlone says that the server goes on whatever becomes of its host: the host is paused, or was
+// leftAlone reports whether the server goes on whatever becomes of its host: the host is paused, or was
 // when it vanished, as in a move to another cluster, or it is back and has no status yet.
 func (r *Reconciler) leftAlone(key types.NamespacedName, host *bmov1alpha1.BareMetalHost, found bool) bool {
 	m := r.book.load(key)
@@ -112,7 +112,7 @@ func (r *Reconciler) leftAlone(key types.NamespacedName, host *bmov1alpha1.BareM
 }
 
 // do takes one step and writes its outcome into the machine. The first result
-// says that the step has to be tried again later.
+// is true if the step has to be tried again later.
 func (r *Reconciler) do(ctx context.Context, todo step, host *bmov1alpha1.BareMetalHost, m *machine) (bool, error) {
 	switch todo {
 	case install:
@@ -217,7 +217,7 @@ func (r *Reconciler) untilDeadline(m machine) ctrl.Result {
 	return ctrl.Result{RequeueAfter: m.deadline.Sub(r.Clock.Now()) + time.Second}
 }
 
-// report says why a machine does not run. The host is in the logger.
+// report logs why a machine does not run. The host is in the logger.
 func report(ctx context.Context, unusable *configdrive.Error) {
 	log.FromContext(ctx).Error(unusable.Err, "Machine does not boot; it stays dead until its host is provisioned anew",
 		"secret", unusable.Secret, "key", unusable.Key)

@@ -167,7 +167,7 @@ func TestMachinesFromBeforeAreRestored(t *testing.T) {
 	r.expect("host-1", running)
 }
 
-// A server that is claimed by hand runs whatever its owner wants, and the log says what.
+// A server that is claimed by hand runs what its owner wants, and the log names it.
 func TestMachineWithoutKubeadmRunsAlone(t *testing.T) {
 	tests := map[string]struct {
 		given func(*room, *bmov1alpha1.BareMetalHost)

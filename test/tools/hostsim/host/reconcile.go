@@ -113,8 +113,8 @@ func report(ctx context.Context, before life.Observed, step life.Step) {
 // hardwareFinalizer is put by baremetal-operator on the HardwareData of a host.
 const hardwareFinalizer = bmov1alpha1.BareMetalHostFinalizer + "/hardwareData"
 
-// carryOut writes what a step says, metadata before status, all of it with the
-// version of the host that the step was decided on.
+// carryOut writes what a step asks for, metadata before status, all of it with the version of the
+// host that the step was decided on.
 func (s *Simulator) carryOut(ctx context.Context, host *bmov1alpha1.BareMetalHost, step life.Step) error {
 	if step.DropFinalizer {
 		if err := s.withdrawHardware(ctx, host); err != nil {

@@ -50,7 +50,7 @@ type Simulator struct {
 	book   book
 }
 
-// New returns a simulator whose operations take as long as delays say.
+// New returns a simulator whose operations take the given delays.
 func New(delays life.Delays) *Simulator {
 	return &Simulator{delays: delays, clock: clock.RealClock{}}
 }
@@ -116,9 +116,9 @@ func (b *book) store(host types.NamespacedName, server life.Server) {
 	b.servers[host] = server
 }
 
-// reportBoot logs what cloud-init would do on a server that comes up. Nothing is
-// executed. What it cannot read is said and left at that: the server runs, as in
-// life, only without what its owner wanted.
+// reportBoot logs what cloud-init would do on a server that comes up. Nothing is executed. What it
+// cannot read is logged and otherwise ignored: the server runs, as in life, only without what its
+// owner wanted.
 func reportBoot(logger logr.Logger, host *bmov1alpha1.BareMetalHost, server life.Server) {
 	logger = logger.WithValues("image", cmp.Or(server.Disk.Image, server.Disk.CustomDeploy), "boot", server.Boots,
 		"data", server.Disk.Drive.Hash())

@@ -72,7 +72,7 @@ func (a Args) Last(name string) string {
 	return value
 }
 
-// NodeRegistration says how a machine presents itself to its cluster.
+// NodeRegistration is how a machine presents itself to its cluster.
 type NodeRegistration struct {
 	Name string `json:"name"`
 	// Taints is nil when kubeadm's default for the role applies, and empty when
@@ -124,12 +124,12 @@ type APIServer struct {
 	CertSANs []string `json:"certSANs"`
 }
 
-// EtcdTopology tells stacked etcd, the default, from an external one.
+// EtcdTopology distinguishes stacked etcd, the default, from an external one.
 type EtcdTopology struct {
 	External *json.RawMessage `json:"external"`
 }
 
-// Discovery says how a joining machine finds its cluster and whom it trusts.
+// Discovery is how a joining machine finds its cluster and whom it trusts.
 type Discovery struct {
 	BootstrapToken *BootstrapToken `json:"bootstrapToken"`
 }
@@ -216,7 +216,7 @@ func readAuthority(files map[string][]byte, name string) (Authority, error) {
 	return Authority{Certificate: certificates[0], Key: key}, nil
 }
 
-// Trusts says whether the pins of a token accept this authority.
+// Trusts reports whether the pins of a token accept this authority.
 func (t BootstrapToken) Trusts(authority *x509.Certificate) bool {
 	if t.UnsafeSkipCAVerification && len(t.CACertHashes) == 0 {
 		return true

@@ -57,8 +57,8 @@ type Plan struct {
 	PKI PKI
 }
 
-// ErrNoCommand says that user data calls kubeadm nowhere, as that of a server which is
-// claimed by hand.
+// ErrNoCommand is returned for user data that does not call kubeadm, as that of a server
+// which is claimed by hand.
 var ErrNoCommand = errors.New("runcmd has no kubeadm init or join with --config")
 
 // command finds the kubeadm call among boot commands.

@@ -25,8 +25,8 @@ import (
 	"strings"
 )
 
-// Check says why a machine with these cards would not come up with the
-// document. Every defect is named.
+// Check returns an error if a machine with these cards would not come up with the
+// document. It names every defect.
 func Check(doc Document, nics []NIC) error {
 	var defects []error
 	links := map[string]Link{}

@@ -129,7 +129,7 @@ func devices(root object) error {
 	return errors.Join(defects...)
 }
 
-// grounded says whether every way down from a link ends.
+// grounded reports whether every way down from a link ends.
 func grounded(below map[string][]string, id string, depth int) bool {
 	return depth >= 0 && !slices.ContainsFunc(below[id], func(lower string) bool { return !grounded(below, lower, depth-1) })
 }

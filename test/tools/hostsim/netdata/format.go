@@ -33,13 +33,13 @@ import (
 // object is a part of a document, field by field.
 type object map[string]any
 
-// fields say what an object may hold: each field with what its value must be.
+// fields are what an object may hold: each field with the check of its value.
 // Those whose name starts with ! must be there.
 type fields map[string]func(any) error
 
-// Accept says why cloud-init would not do with a document what its author means:
-// all that Check says, and every departure from the format, which cloud-init
-// would pass over in silence or end with.
+// Accept returns an error if cloud-init would not do with a document what its author means:
+// all that Check finds, and every departure from the format, which cloud-init would ignore
+// silently or fail on.
 func Accept(raw []byte, nics []NIC) error {
 	text, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {

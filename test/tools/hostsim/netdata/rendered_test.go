@@ -127,7 +127,7 @@ func (g *generator) template() (*infrav1.NetworkData, metadata.Facts) {
 	return &g.spec, g.given
 }
 
-// slip says whether something is to be wrong now.
+// slip reports whether something is to be wrong now.
 func (g *generator) slip() bool { return g.IntN(40) == 0 }
 
 // pick is one of the ids so far, or none of them by a slip.

@@ -53,7 +53,7 @@ type member struct {
 	running bool
 }
 
-// serving says whether a control plane runs, and so the endpoint answers.
+// serving reports whether a control plane runs, and so the endpoint answers.
 func (cl *cluster) serving() bool {
 	for _, m := range cl.machines {
 		if m.running && m.machine.controlPlane() {
@@ -63,7 +63,7 @@ func (cl *cluster) serving() bool {
 	return false
 }
 
-// hasControlPlane says whether any disk holds the cluster's etcd.
+// hasControlPlane reports whether any disk holds the cluster's etcd.
 func (cl *cluster) hasControlPlane() bool {
 	for _, m := range cl.machines {
 		if m.machine.controlPlane() {
@@ -165,9 +165,9 @@ const (
 	configurationKey  = "ClusterConfiguration"
 )
 
-// writeConfiguration publishes the configuration that the cluster was founded
-// with. A control plane that joined does not have it; what it can say is
-// replaced when the founder, if it still exists, comes back too.
+// writeConfiguration publishes the configuration that the cluster was founded with. A control plane
+// that joined does not have it; what it can publish is replaced when the founder, if it still
+// exists, comes back too.
 func (cl *cluster) writeConfiguration(ctx context.Context, m Machine) error {
 	document := m.Plan.ClusterYAML
 	if document == "" {
@@ -202,7 +202,7 @@ type notYetError struct{ reason string }
 
 func (e *notYetError) Error() string { return e.reason }
 
-// IsNotYet says that the machine may succeed later with the same configuration.
+// IsNotYet reports whether the machine may succeed later with the same configuration.
 func IsNotYet(err error) bool {
 	var notYet *notYetError
 	return errors.As(err, &notYet)
@@ -214,7 +214,7 @@ func notYetf(format string, args ...any) error {
 
 // Machine is a server with an operating system on its disk.
 type Machine struct {
-	// Key tells machines apart: a server deployed anew is another machine.
+	// Key identifies a machine: a server deployed anew is another machine.
 	Key  string
 	Plan kubeadm.Plan
 	Node NodeFacts

@@ -52,8 +52,8 @@ type Clusters struct {
 	byEndpoint map[string]*cluster
 }
 
-// New makes an empty set of clusters. The changed function is called, never
-// while a method runs, when a machine that was told "not yet" may try again.
+// New makes an empty set of clusters. The changed function is called, never while a method runs,
+// when a machine that was answered "not yet" may try again.
 func New(log logr.Logger, changed func()) (*Clusters, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -248,8 +248,8 @@ func (c *Clusters) tokenWritten(_ string, obj client.Object) {
 	}
 }
 
-// nodeDeleted collects the pods of a Node. The store is locked while it tells
-// us, hence the goroutine.
+// nodeDeleted collects the pods of a Node. The store is locked while it calls us, hence the
+// goroutine.
 func (c *Clusters) nodeDeleted(name string, obj client.Object) {
 	node := obj.GetName()
 	go func() {

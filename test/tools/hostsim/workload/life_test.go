@@ -441,7 +441,7 @@ func (l *lab) node(name string) *corev1.Node {
 	return node
 }
 
-// pods lists the names of all pods that are ready.
+// readyPods returns the names of all pods that are ready.
 func (l *lab) readyPods() []string {
 	l.t.Helper()
 	pods := &corev1.PodList{}

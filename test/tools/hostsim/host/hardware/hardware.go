@@ -55,7 +55,7 @@ func Of(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	}
 }
 
-// serial is what tells a server from all others.
+// serial identifies a server.
 type serial string
 
 // part is a serial number of n characters.
@@ -63,7 +63,7 @@ func (s serial) part(n int) string {
 	return strings.ToUpper(string(s[:n]))
 }
 
-// mac is the address of a card. Its first byte says that no vendor has assigned it.
+// mac is the address of a card. Its first byte marks it as locally administered.
 func (s serial) mac(card int) string {
 	return fmt.Sprintf("02:%s:%s:%s:%s:%02x", s[0:2], s[2:4], s[4:6], s[6:8], card)
 }

@@ -54,7 +54,7 @@ func operations() []Operation {
 	return append([]Operation{Registration, Inspection, Preparation, Provisioning, Deprovisioning, Retry}, powerOperations()...)
 }
 
-// Delays say how long each operation takes; one that is missing takes no time.
+// Delays are how long each operation takes; one that is missing takes no time.
 type Delays map[Operation]time.Duration
 
 // DefaultDelays are short enough to watch and long enough to see.
@@ -117,7 +117,7 @@ func (d Delays) With(others Delays) Delays {
 // maxDoublings bounds the time between two tries.
 const maxDoublings = 9
 
-// done drives a job of the server and says whether it has just ended well. A job
+// done drives a job of the server and reports whether it has just ended well. A job
 // that fails is tried again after a while, or at once when FailAnnotation does not
 // name it any more; meanwhile the host is in error.
 func (p *pass) done(operation Operation) bool {
@@ -144,7 +144,7 @@ func (p *pass) done(operation Operation) bool {
 	return true
 }
 
-// failing says that FailAnnotation names an operation.
+// failing reports whether FailAnnotation names an operation.
 func (p *pass) failing(operation Operation) bool {
 	words := strings.Split(strings.ReplaceAll(p.Host.Annotations[FailAnnotation], " ", ""), ",")
 	return slices.Contains(words, string(operation)) ||

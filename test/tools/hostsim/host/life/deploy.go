@@ -26,15 +26,15 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/hardware"
 )
 
-// WantsDrive says that the next step begins to write the server's disks, so that
-// the secrets of its config drive are to be read now.
+// WantsDrive reports whether the next step begins to write the server's disks and needs
+// the secrets of its config drive.
 func WantsDrive(o Observed) bool {
 	p := &pass{Observed: o, Step: Step{Status: o.Host.Status, Server: o.Server}}
 	return p.state() == bmov1alpha1.StateProvisioning && !has(o.Host, bmov1alpha1.PausedAnnotation) &&
 		o.Host.DeletionTimestamp.IsZero() && p.begins()
 }
 
-// begins says that a provisioning host has not begun to be written.
+// begins reports whether a provisioning host has not begun to be written.
 func (p *pass) begins() bool {
 	return p.Step.Server.Job.Operation != Provisioning && p.Status.ErrorType == "" && !p.canceled()
 }
@@ -72,7 +72,7 @@ func (p *pass) provisioning() {
 // be.
 const driveComplaint = "could not make the config drive: "
 
-// unusable says that the error of the host is about its config drive.
+// unusable reports whether the error of the host is about its config drive.
 func (p *pass) unusable() bool {
 	return strings.HasPrefix(p.Status.ErrorMessage, driveComplaint)
 }
@@ -121,7 +121,7 @@ func (p *pass) clean() {
 	server.PoweredOn = p.Host.Spec.DisablePowerOff
 }
 
-// canceled says that what is on the disks, or is being written, is not asked for.
+// canceled reports whether what is on the disks, or is being written, is not asked for.
 func (p *pass) canceled() bool {
 	spec, status := p.Host.Spec, p.Status.Provisioning
 	asked := spec.CustomDeploy != nil && spec.CustomDeploy.Method != ""

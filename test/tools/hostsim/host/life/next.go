@@ -49,7 +49,7 @@ func Next(o Observed) Step {
 	return p.Step
 }
 
-// handlers says what happens in each state.
+// handlers are what happens in each state.
 var handlers = map[bmov1alpha1.ProvisioningState]func(*pass){
 	bmov1alpha1.StateNone:                    (*pass).discovered,
 	bmov1alpha1.StateUnmanaged:               (*pass).discovered,

@@ -47,8 +47,7 @@ type Observed struct {
 	// Drive is what WantsDrive asked for, and DriveProblem why it is unusable.
 	Drive        configdrive.Contents
 	DriveProblem string
-	// Known is what a HardwareData says of a host that is not inspected; nil if
-	// there is none.
+	// Known is what a HardwareData has of a host that is not inspected; nil if there is none.
 	Known *bmov1alpha1.HardwareDetails
 	Now   time.Time
 	// Delays are those of all hosts; DelayAnnotation goes over them.
@@ -74,7 +73,7 @@ type Disk struct {
 	Wipes int
 }
 
-// Empty says that no image and no data is on the disks.
+// Empty reports whether no image and no data is on the disks.
 func (d Disk) Empty() bool {
 	d.Wipes = 0
 	return d == Disk{}
@@ -85,7 +84,7 @@ type Job struct {
 	Operation Operation
 	// Ends is when it is done or, after a failure, tried again.
 	Ends time.Time
-	// Failed says that it has failed and waits for its next try.
+	// Failed is true if it has failed and waits for its next try.
 	Failed bool
 	// Drive is the config drive that is being written.
 	Drive configdrive.Contents
@@ -105,8 +104,8 @@ type Step struct {
 	Wake time.Time
 }
 
-// Restored is the server behind a host that is seen for the first time: after a
-// restart of the simulator it is as its host says.
+// Restored is the server behind a host that is seen for the first time: after a restart of the
+// simulator it is as the status of its host.
 func Restored(host *bmov1alpha1.BareMetalHost) Server {
 	server := Server{PoweredOn: host.Status.PoweredOn, Disk: Disk{Image: host.Status.Provisioning.Image.URL}}
 	if deployed := host.Status.Provisioning.CustomDeploy; deployed != nil {

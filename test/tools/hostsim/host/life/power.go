@@ -97,7 +97,7 @@ func powerOperation(on, hard bool) Operation {
 	}
 }
 
-// rebootAsked says whether any annotation asks for a reboot that this state
+// rebootAsked reports whether any annotation asks for a reboot that this state
 // allows, and whether one of them wants it hard. A host without an operating
 // system of ours is rebooted only by force.
 func (p *pass) rebootAsked() (hard, asked bool) {
