@@ -395,7 +395,10 @@ func moveStory(w *world, c *harness.Crash, away bool) {
 func TestManagerMayDieDuringAMove(t *testing.T) {
 	for name, away := range map[string]bool{"away": true, "that is called off": false} {
 		t.Run(name, func(t *testing.T) {
-			harness.Crashes(t, func(t *testing.T, c *harness.Crash) { moveStory(newMoving(t), c, away) })
+			harness.Crashes(t, func(t *testing.T, c *harness.Crash) {
+				t.Helper()
+				moveStory(newMoving(t), c, away)
+			})
 		})
 	}
 }

@@ -35,7 +35,6 @@ import (
 // and no webhook. Each rule has its counterpart in the manager, which is what
 // counts; docs/tenants-and-policies.md has the same list.
 func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
-	const image = "https://images.example.com/os.raw"
 	tests := map[string]struct {
 		// claim is what it is made with, change what is done once it is as given.
 		claim  func(*bmov1alpha1.HostClaim)
@@ -124,10 +123,6 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 // named expects that the host names its claim still.
 func named(g gomega.Gomega, host *bmov1alpha1.BareMetalHost) {
 	g.Expect(host.Spec.ConsumerRef).To(gomega.HaveValue(gomega.HaveField("Name", "machine")))
-}
-
-func annotated(key, value string) func(*bmov1alpha1.HostClaim) {
-	return func(c *bmov1alpha1.HostClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) }
 }
 
 // What a claim may ask for has bounds: beyond them it gets an answer, and no other claim

@@ -226,6 +226,7 @@ func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
 func crashes(t *testing.T, given func(*testing.T, *world) *world, act func(*world), done func(*world) bool, check func(*world)) {
 	t.Helper()
 	harness.Crashes(t, func(t *testing.T, c *harness.Crash) {
+		t.Helper()
 		w := given(t, newWorld(t).withRights())
 		act(w)
 		replace := w.dying(c)

@@ -203,7 +203,7 @@ func (m *manager) advance(kind store.Kind) {
 		if seen, watched := m.secrets[e.Key.Namespace]; watched {
 			delete(seen, e.Key.Name)
 			if e.After != nil {
-				seen[e.Key.Name] = e.After.Object().(*corev1.Secret).ObjectMeta
+				seen[e.Key.Name] = e.After.Metadata().ObjectMeta
 			}
 			m.wakeForSecret(e.Key.Namespace, e.Key.Name)
 		}
@@ -294,7 +294,7 @@ func (m *manager) listSecrets() {
 		m.wakeForSecret(namespace, "")
 		for _, v := range m.world.log.All(store.Secrets) {
 			if v.Key.Namespace == namespace {
-				m.secrets[namespace][v.Key.Name] = v.Object().(*corev1.Secret).ObjectMeta
+				m.secrets[namespace][v.Key.Name] = v.Metadata().ObjectMeta
 				m.wakeForSecret(namespace, v.Key.Name)
 			}
 		}

@@ -287,5 +287,8 @@ func life(w *world, c *harness.Crash) {
 
 // TestManagerMayDieBetweenAnyTwoWrites wants one reboot and the same end whenever the manager dies.
 func TestManagerMayDieBetweenAnyTwoWrites(t *testing.T) {
-	harness.Crashes(t, func(t *testing.T, c *harness.Crash) { life(newWorld(t), c) })
+	harness.Crashes(t, func(t *testing.T, c *harness.Crash) {
+		t.Helper()
+		life(newWorld(t), c)
+	})
 }

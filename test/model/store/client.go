@@ -24,6 +24,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -231,10 +232,7 @@ func (c *Client) GroupVersionKindFor(object runtime.Object) (schema.GroupVersion
 
 // applied is what client.ApplyConfigurationFromUnstructured returns.
 type applied interface {
-	GetNamespace() string
-	GetName() string
-	GetResourceVersion() string
-	SetResourceVersion(version string)
+	metav1.Object
 	GetKind() string
 	UnstructuredContent() map[string]any
 }
