@@ -132,8 +132,12 @@ func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, content secretkeys.Conte
 // CopyOf reports whether the object is a copy of ours in the namespace of the claim. The copies
 // of a claim that was adopted carry the origin of the former machine.
 func CopyOf(o metav1.Object, claim *bmov1alpha1.HostClaim) bool {
-	return o.GetLabels()[infrav1.OriginKey] != "" &&
-		slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == claim.UID })
+	return o.GetLabels()[infrav1.OriginKey] != "" && Owns(claim, o)
+}
+
+// Owns reports whether the claim is an owner of an object.
+func Owns(claim *bmov1alpha1.HostClaim, o metav1.Object) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == claim.UID })
 }
 
 // OwnedBy reports whether the machine is an owner of the claim. clusterctl moves both then.

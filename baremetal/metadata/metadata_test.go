@@ -20,7 +20,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,32 +57,22 @@ func known() Facts {
 // TestGolden renders each testdata/*.yaml and compares it with the golden file
 // beside it; run with -update to accept what changed.
 func TestGolden(t *testing.T) {
-	inputs, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no input: %v", err)
-	}
-	for _, input := range inputs {
-		t.Run(filepath.Base(input), func(t *testing.T) {
-			text, err := os.ReadFile(input)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var spec infrav1.MetaData
-			if err := yaml.UnmarshalStrict(text, &spec); err != nil {
-				t.Fatal(err)
-			}
-			got, err := Render(&spec, known())
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := strings.TrimSuffix(input, ".yaml") + ".golden"
-			golden.Compare(t, file, string(got), *update)
-			var strict map[string]string
-			if err := yaml.UnmarshalStrict(got, &strict); err != nil {
-				t.Errorf("not all values are strings: %v", err)
-			}
-		})
-	}
+	golden.Rendered(t, *update, func(t *testing.T, input []byte) string {
+		t.Helper()
+		var spec infrav1.MetaData
+		if err := yaml.UnmarshalStrict(input, &spec); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Render(&spec, known())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var strict map[string]string
+		if err := yaml.UnmarshalStrict(got, &strict); err != nil {
+			t.Errorf("not all values are strings: %v", err)
+		}
+		return string(got)
+	})
 }
 
 func TestValues(t *testing.T) {

@@ -66,32 +66,22 @@ func known() metadata.Facts {
 // TestGolden renders each testdata/*.yaml and compares it with the golden file
 // beside it; run with -update to accept what changed.
 func TestGolden(t *testing.T) {
-	inputs, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no input: %v", err)
-	}
-	for _, input := range inputs {
-		t.Run(filepath.Base(input), func(t *testing.T) {
-			text, err := os.ReadFile(input)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var spec infrav1.NetworkData
-			if err := yaml.UnmarshalStrict(text, &spec); err != nil {
-				t.Fatal(err)
-			}
-			got, err := Render(&spec, known())
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := strings.TrimSuffix(input, ".yaml") + ".golden"
-			golden.Compare(t, file, string(got), *update)
-			again, err := Render(&spec, known())
-			if err != nil || string(again) != string(got) {
-				t.Errorf("a second time it is different, or fails: %v", err)
-			}
-		})
-	}
+	golden.Rendered(t, *update, func(t *testing.T, input []byte) string {
+		t.Helper()
+		var spec infrav1.NetworkData
+		if err := yaml.UnmarshalStrict(input, &spec); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Render(&spec, known())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Render(&spec, known())
+		if err != nil || string(again) != string(got) {
+			t.Errorf("a second time it is different, or fails: %v", err)
+		}
+		return string(got)
+	})
 }
 
 func TestNothingIsAnEmptyDocument(t *testing.T) {

@@ -19,10 +19,30 @@ package golden
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// Rendered renders each testdata/*.yaml and compares the result with the .golden file beside it.
+func Rendered(t *testing.T, update bool, render func(t *testing.T, input []byte) string) {
+	t.Helper()
+	inputs, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no input: %v", err)
+	}
+	for _, input := range inputs {
+		t.Run(filepath.Base(input), func(t *testing.T) {
+			text, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			Compare(t, strings.TrimSuffix(input, ".yaml")+".golden", render(t, text), update)
+		})
+	}
+}
 
 // Compare fails a test if a file does not have the text that the test got. With update, which a
 // flag -update of the test gives, the file is written first.

@@ -205,17 +205,7 @@ func TestRequestsByBuiltInRoles(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := client.NewWithWatch(test.who.config(), client.Options{Scheme: server.Scheme})
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = test.send(t.Context(), c)
-			switch {
-			case test.allowed && err != nil:
-				t.Errorf("refused: %v", err)
-			case !test.allowed && !apierrors.IsForbidden(err):
-				t.Errorf("answered with %v, want Forbidden", err)
-			}
+			test.send.expect(t, test.who, test.allowed)
 		})
 	}
 }

@@ -354,23 +354,29 @@ func TestRequests(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := client.NewWithWatch(test.who.config(), client.Options{Scheme: server.Scheme})
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = test.send(t.Context(), c)
-			switch {
-			case test.allowed && err != nil:
-				t.Errorf("refused: %v", err)
-			case !test.allowed && !apierrors.IsForbidden(err):
-				t.Errorf("answered with %v, want Forbidden", err)
-			}
+			test.send.expect(t, test.who, test.allowed)
 		})
 	}
 }
 
 // request is one call to the API server.
 type request func(ctx context.Context, c client.WithWatch) error
+
+// expect sends the request as a subject, and checks whether it is allowed.
+func (r request) expect(t *testing.T, who subject, allowed bool) {
+	t.Helper()
+	c, err := client.NewWithWatch(who.config(), client.Options{Scheme: server.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r(t.Context(), c)
+	switch {
+	case allowed && err != nil:
+		t.Errorf("refused: %v", err)
+	case !allowed && !apierrors.IsForbidden(err):
+		t.Errorf("answered with %v, want Forbidden", err)
+	}
+}
 
 // What a manager can find out about itself, before it tries.
 func TestSelfReview(t *testing.T) {

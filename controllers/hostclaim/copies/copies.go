@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 )
 
 // Sweeper deletes copies.
@@ -63,12 +64,11 @@ func (s Sweeper) delete(ctx context.Context, namespace, label string, value type
 		return fmt.Errorf("list the copied secrets: %w", err)
 	}
 	for i := range secrets.Items {
-		secret := &secrets.Items[i]
-		if !isCopy(secret.ObjectMeta) || !selects(secret.ObjectMeta) {
+		secret := secrets.Items[i].ObjectMeta
+		if !isCopy(secret) || !selects(secret) {
 			continue
 		}
-		uid := secret.UID
-		if err := s.Writer.Delete(ctx, secret, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		if err := secretcopy.Delete(ctx, s.Writer, secret); err != nil {
 			return fmt.Errorf("delete the copied secret %s: %w", secret.Name, err)
 		}
 	}

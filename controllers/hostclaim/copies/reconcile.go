@@ -22,7 +22,6 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 )
 
 // Reconciler deletes copies whose claim does not exist any more. The release of a
@@ -65,22 +65,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if hosts, err := r.hasHosts(ctx, req.Namespace); err != nil || !hosts {
 		return ctrl.Result{}, err
 	}
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := r.Live.Get(ctx, req.NamespacedName, secret); err != nil {
-		if apierrors.IsForbidden(err) {
-			return ctrl.Result{}, nil // rights that come back show the Secret anew
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	secret, err := secretcopy.Metadata(ctx, r.Live, req.NamespacedName)
+	if apierrors.IsForbidden(err) {
+		return ctrl.Result{}, nil // rights that come back show the Secret anew
 	}
-	uid := types.UID(secret.Labels[infrav1.SecretClaimUIDLabel])
-	if !isCopy(secret.ObjectMeta) || binding.CopiedFrom(secret) == "" || binding.CopyName(uid, binding.SecretKind(secret.Labels[infrav1.SecretKindLabel])) != req.Name {
-		return ctrl.Result{}, nil
-	}
-	if needed, err := r.needed(ctx, secret, uid); err != nil || needed {
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); client.IgnoreNotFound(err) != nil {
+	uid := types.UID(secret.Labels[infrav1.SecretClaimUIDLabel])
+	if !isCopy(secret) || binding.CopiedFrom(&secret) == "" || binding.CopyName(uid, binding.SecretKind(secret.Labels[infrav1.SecretKindLabel])) != req.Name {
+		return ctrl.Result{}, nil
+	}
+	if needed, err := r.needed(ctx, &secret, uid); err != nil || needed {
+		return ctrl.Result{}, err
+	}
+	if err := secretcopy.Delete(ctx, r.Client, secret); err != nil {
 		err = fmt.Errorf("delete the copy of a claim that does not exist: %w", err)
 		if apierrors.IsForbidden(err) {
 			return ctrl.Result{}, reconcile.TerminalError(err)
@@ -103,7 +102,7 @@ func (r *Reconciler) hasHosts(ctx context.Context, namespace string) (bool, erro
 
 // needed reports whether the claim of a copy exists, or a host names it: the release of that
 // host deletes the copies.
-func (r *Reconciler) needed(ctx context.Context, secret *metav1.PartialObjectMetadata, uid types.UID) (bool, error) {
+func (r *Reconciler) needed(ctx context.Context, secret metav1.Object, uid types.UID) (bool, error) {
 	for _, known := range []struct {
 		list  client.ObjectList
 		field string

@@ -83,6 +83,5 @@ func Write(ctx context.Context, writer client.Client, current metav1.ObjectMeta,
 
 // Delete deletes exactly the copy that was read.
 func Delete(ctx context.Context, writer client.Writer, current metav1.ObjectMeta) error {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: current.Namespace, Name: current.Name}}
-	return client.IgnoreNotFound(writer.Delete(ctx, secret, client.Preconditions{UID: &current.UID}))
+	return client.IgnoreNotFound(writer.Delete(ctx, &corev1.Secret{ObjectMeta: current}, client.Preconditions{UID: &current.UID}))
 }

@@ -121,8 +121,29 @@ func Index[T client.Object](values func(T) []string) client.IndexerFunc {
 		if !ok {
 			return nil
 		}
-		return slices.DeleteFunc(values(typed), func(value string) bool { return value == "" })
+		found := slices.DeleteFunc(values(typed), func(value string) bool { return value == "" })
+		if len(found) == 0 {
+			return nil
+		}
+		return found
 	}
+}
+
+// Field is a field index on the objects of one kind.
+type Field struct {
+	Object client.Object
+	Name   string
+	Values client.IndexerFunc
+}
+
+// AddIndexes adds field indexes.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer, fields ...Field) error {
+	for _, field := range fields {
+		if err := indexer.IndexField(ctx, field.Object, field.Name, field.Values); err != nil {
+			return fmt.Errorf("index %T by %s: %w", field.Object, field.Name, err)
+		}
+	}
+	return nil
 }
 
 // ByCluster is the field index by the name of the Cluster that an object belongs to, within its namespace.

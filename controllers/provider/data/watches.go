@@ -143,24 +143,10 @@ const machineKind = "Metal3Machine"
 // SetupIndexes adds the field indexes that the watches need, besides those of
 // package datatemplate.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		name string
-		keys func(*infrav1.Metal3Data) []string
-	}{
-		{byClaim, claimOf}, {byMachine, machineOf}, {bySecret, secretsOf}, {byReason, reasonOf},
-	} {
-		keys := func(o client.Object) []string {
-			data, ok := o.(*infrav1.Metal3Data)
-			if !ok {
-				return nil
-			}
-			return index.keys(data)
-		}
-		if err := indexer.IndexField(ctx, &infrav1.Metal3Data{}, index.name, keys); err != nil {
-			return fmt.Errorf("index Metal3Datas by %s: %w", index.name, err)
-		}
+	data := func(name string, values func(*infrav1.Metal3Data) []string) watch.Field {
+		return watch.Field{Object: &infrav1.Metal3Data{}, Name: name, Values: watch.Index(values)}
 	}
-	return nil
+	return watch.AddIndexes(ctx, indexer, data(byClaim, claimOf), data(byMachine, machineOf), data(bySecret, secretsOf), data(byReason, reasonOf))
 }
 
 func claimOf(data *infrav1.Metal3Data) []string {

@@ -50,13 +50,9 @@ const ByTemplate = "spec.template.name"
 // SetupIndexes adds the field indexes that this controller and that of
 // Metal3Data read by.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &infrav1.Metal3DataClaim{}, ByTemplate, templateOf); err != nil {
-		return fmt.Errorf("index Metal3DataClaims by template: %w", err)
-	}
-	if err := indexer.IndexField(ctx, &infrav1.Metal3Data{}, ByTemplate, templateOf); err != nil {
-		return fmt.Errorf("index Metal3Datas by template: %w", err)
-	}
-	return nil
+	return watch.AddIndexes(ctx, indexer,
+		watch.Field{Object: &infrav1.Metal3DataClaim{}, Name: ByTemplate, Values: templateOf},
+		watch.Field{Object: &infrav1.Metal3Data{}, Name: ByTemplate, Values: templateOf})
 }
 
 // SetupWithManager starts the controller with everything that can wake it:

@@ -145,14 +145,10 @@ func (c *Client) Host(ctx context.Context, claim *bmov1alpha1.HostClaim) (hardwa
 		}
 		return hardware.Host{}, false, fmt.Errorf("read HardwareData %s: %w", key, err)
 	}
-	if !owns(claim, &data) {
+	if !claims.Owns(claim, &data) {
 		return hardware.Host{}, false, nil
 	}
 	return hardware.FromHardwareData(&data), true, nil
-}
-
-func owns(claim *bmov1alpha1.HostClaim, o client.Object) bool {
-	return slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == claim.UID })
 }
 
 // factsOf names the HardwareData that the claim points at, if it does.

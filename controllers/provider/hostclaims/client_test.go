@@ -29,6 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // How claims and facts are read from an API server is shown by the stories of
@@ -123,7 +125,7 @@ func TestOwnedBy(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := owns(bound(), tc.data); got != tc.want {
+			if got := claims.Owns(bound(), tc.data); got != tc.want {
 				t.Errorf("believed: %v, want %v", got, tc.want)
 			}
 		})
@@ -149,13 +151,13 @@ func TestIndexes(t *testing.T) {
 		object  client.Object
 		want    []string
 	}{
-		"published facts by their host":       {extract: hostUID, object: facts, want: []string{"host-uid"}},
-		"foreign facts not at all":            {extract: hostUID, object: &bmov1alpha1.HardwareData{}},
-		"a claim by its consumer":             {extract: consumerUIDs, object: consumed, want: []string{"uid-1"}},
-		"a moved claim by its owner, too":     {extract: consumerUIDs, object: moved, want: []string{"before", "uid-1"}},
-		"a claim whose consumer has no UID":   {extract: consumerUIDs, object: nameless, want: []string{"uid-1"}},
-		"a claim without consumer not at all": {extract: consumerUIDs, object: bound()},
-		"something else not at all":           {extract: consumerUIDs, object: facts},
+		"published facts by their host":       {extract: watch.Index(hostUID), object: facts, want: []string{"host-uid"}},
+		"foreign facts not at all":            {extract: watch.Index(hostUID), object: &bmov1alpha1.HardwareData{}},
+		"a claim by its consumer":             {extract: watch.Index(consumerUIDs), object: consumed, want: []string{"uid-1"}},
+		"a moved claim by its owner, too":     {extract: watch.Index(consumerUIDs), object: moved, want: []string{"before", "uid-1"}},
+		"a claim whose consumer has no UID":   {extract: watch.Index(consumerUIDs), object: nameless, want: []string{"uid-1"}},
+		"a claim without consumer not at all": {extract: watch.Index(consumerUIDs), object: bound()},
+		"something else not at all":           {extract: watch.Index(consumerUIDs), object: facts},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

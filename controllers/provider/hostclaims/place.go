@@ -35,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -53,49 +54,22 @@ const (
 
 // SetupIndexes adds the field indexes that Clients and the watches of its users need.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		object  client.Object
-		field   string
-		extract client.IndexerFunc
-	}{
-		{&bmov1alpha1.HostClaim{}, ConsumerUIDIndex, consumerUIDs},
-		{&bmov1alpha1.HostClaim{}, KeeperIndex, keepers},
-		{&bmov1alpha1.HardwareData{}, HostUIDIndex, hostUID},
-	} {
-		if err := indexer.IndexField(ctx, index.object, index.field, index.extract); err != nil {
-			return fmt.Errorf("index %T by %s: %w", index.object, index.field, err)
-		}
-	}
-	return nil
+	return watch.AddIndexes(ctx, indexer,
+		watch.Field{Object: &bmov1alpha1.HostClaim{}, Name: ConsumerUIDIndex, Values: watch.Index(consumerUIDs)},
+		watch.Field{Object: &bmov1alpha1.HostClaim{}, Name: KeeperIndex, Values: watch.Index(claims.KeepersOf)},
+		watch.Field{Object: &bmov1alpha1.HardwareData{}, Name: HostUIDIndex, Values: watch.Index(hostUID)})
 }
 
-func consumerUIDs(o client.Object) []string {
-	claim, ok := o.(*bmov1alpha1.HostClaim)
-	if !ok {
-		return nil
-	}
-	var uids []string
-	if uid := claims.ConsumerUID(claim); uid != "" {
-		uids = append(uids, string(uid))
-	}
+func consumerUIDs(claim *bmov1alpha1.HostClaim) []string {
+	uids := []string{string(claims.ConsumerUID(claim))}
 	if controller := metav1.GetControllerOfNoCopy(claim); controller != nil && !slices.Contains(uids, string(controller.UID)) {
 		uids = append(uids, string(controller.UID))
 	}
 	return uids
 }
 
-func keepers(o client.Object) []string {
-	if claim, ok := o.(*bmov1alpha1.HostClaim); ok {
-		return claims.KeepersOf(claim)
-	}
-	return nil
-}
-
-func hostUID(o client.Object) []string {
-	if uid := o.GetAnnotations()[infrav1.HostUIDAnnotation]; uid != "" {
-		return []string{uid}
-	}
-	return nil
+func hostUID(data *bmov1alpha1.HardwareData) []string {
+	return []string{data.Annotations[infrav1.HostUIDAnnotation]}
 }
 
 // ownNamespace is the place of claims in the namespace of their machine, which names them by UID.

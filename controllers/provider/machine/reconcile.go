@@ -266,7 +266,6 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (err error) {
 func (r *Reconciler) finish(ctx context.Context, s *scope, err error) error {
 	conflict := patch.IsConflict(err)
 	if conflict {
-		r.Metrics.stale.Inc()
 		s.machine = s.before.DeepCopy()
 		if s.claims != nil {
 			reportIdentity(s)
@@ -275,13 +274,14 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, err error) error {
 		updateStatus(s, metav1.NewTime(r.Clock.Now()))
 	}
 	_, failed := patch.Changes(ctx, r.Client, s.before, s.machine)
-	switch {
-	case failed == nil && !conflict:
+	if failed == nil && !conflict {
 		r.announce(ctx, s)
-	case !conflict && patch.IsConflict(failed):
+	}
+	err = errors.Join(err, failed)
+	if patch.IsConflict(err) {
 		r.Metrics.stale.Inc()
 	}
-	return errors.Join(err, failed)
+	return err
 }
 
 // forget gives up what is kept for a machine that is gone, which may have been the last of its namespace.

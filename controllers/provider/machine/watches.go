@@ -68,26 +68,12 @@ const (
 // SetupIndexes adds the field indexes that the watches of this package need,
 // besides those of hostclaims and by Cluster.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		object  client.Object
-		field   string
-		extract client.IndexerFunc
-	}{
-		{&infrav1.Metal3Machine{}, SecretIndex, bySecret},
-		{&clusterv1.Machine{}, BootstrapIndex, byBootstrapSecret},
-	} {
-		if err := indexer.IndexField(ctx, index.object, index.field, index.extract); err != nil {
-			return fmt.Errorf("index %T by %s: %w", index.object, index.field, err)
-		}
-	}
-	return nil
+	return watch.AddIndexes(ctx, indexer,
+		watch.Field{Object: &infrav1.Metal3Machine{}, Name: SecretIndex, Values: watch.Index(secretsOf)},
+		watch.Field{Object: &clusterv1.Machine{}, Name: BootstrapIndex, Values: watch.Index(bootstrapSecretOf)})
 }
 
-func bySecret(o client.Object) []string {
-	machine, ok := o.(*infrav1.Metal3Machine)
-	if !ok {
-		return nil
-	}
+func secretsOf(machine *infrav1.Metal3Machine) []string {
 	refs := []*corev1.SecretReference{machine.Spec.UserData, machine.Spec.MetaData, machine.Spec.NetworkData}
 	if machine.Annotations[infrav1.EffectiveIdentityAnnotation] != "" {
 		refs = append(refs, machine.Status.UserData, machine.Status.MetaData, machine.Status.NetworkData)
@@ -102,19 +88,8 @@ func bySecret(o client.Object) []string {
 	return names
 }
 
-func byBootstrapSecret(o client.Object) []string {
-	machine, ok := o.(*clusterv1.Machine)
-	if !ok || machine.Spec.Bootstrap.DataSecretName == nil {
-		return nil
-	}
-	return nonEmpty(*machine.Spec.Bootstrap.DataSecretName)
-}
-
-func nonEmpty(value string) []string {
-	if value == "" {
-		return nil
-	}
-	return []string{value}
+func bootstrapSecretOf(machine *clusterv1.Machine) []string {
+	return []string{ptr.Deref(machine.Spec.Bootstrap.DataSecretName, "")}
 }
 
 // SetupWithManager starts the controller with everything that can wake it:

@@ -54,13 +54,9 @@ const (
 
 // SetupIndexes adds the field indexes that this controller reads by.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &infrav1.Metal3Machine{}, byTemplate, templateOf); err != nil {
-		return fmt.Errorf("index Metal3Machines by template: %w", err)
-	}
-	if err := indexer.IndexField(ctx, &infrav1.Metal3MachineTemplate{}, byCluster, clustersOf); err != nil {
-		return fmt.Errorf("index Metal3MachineTemplates by Cluster: %w", err)
-	}
-	return nil
+	return watch.AddIndexes(ctx, indexer,
+		watch.Field{Object: &infrav1.Metal3Machine{}, Name: byTemplate, Values: templateOf},
+		watch.Field{Object: &infrav1.Metal3MachineTemplate{}, Name: byCluster, Values: clustersOf})
 }
 
 func templateOf(machine client.Object) []string {
