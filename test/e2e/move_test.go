@@ -115,7 +115,6 @@ func newMoveStory(t *testing.T) *moveStory {
 		there:   newSide(t, lab.other(), manager.All()),
 	}
 	for _, side := range []*side{s.here, s.there} {
-		asInstalledByClusterctl(t, side.Stack)
 		side.tenant, err = story.AddTenant(t.Context(), side.admin, side.Cluster, s.pool.Namespace)
 		must(t, err)
 	}

@@ -27,14 +27,12 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -337,9 +335,6 @@ func (f *remoteStory) moves(t *testing.T) {
 	before := bindings(t, f.home.world, f.Namespace)
 	_, frees := f.history.traffic(f.pool.Namespace)
 	next := f.nextHome(t)
-	for _, s := range []*stack.Stack{f.home.Stack, next.Stack} {
-		asInstalledByClusterctl(t, s)
-	}
 	tenant, err := story.OwnerOf(t.Context(), next.admin, next.Cluster, f.Namespace)
 	must(t, err)
 	f.clusterctl(t, "move", "--namespace", f.Namespace, "--to-kubeconfig", cluster.AdminKubeconfig(next.Dir))
@@ -378,23 +373,6 @@ func (f *remoteStory) nextHome(t *testing.T) *side {
 		}
 	})
 	return f.at(f.t, s)
-}
-
-// asInstalledByClusterctl puts the label on the CRDs of providers that clusterctl
-// puts there when it installs them. It moves no other kinds.
-func asInstalledByClusterctl(t *testing.T, s *stack.Stack) {
-	t.Helper()
-	c := definitions(t, s.Admin)
-	var crds apiextensionsv1.CustomResourceDefinitionList
-	must(t, c.List(t.Context(), &crds, client.HasLabels{clusterv1.ProviderNameLabel}))
-	if len(crds.Items) == 0 {
-		t.Fatal("no CRD belongs to a provider")
-	}
-	for _, crd := range crds.Items {
-		before := crd.DeepCopy()
-		crd.Labels[clusterctlv1.ClusterctlLabel] = ""
-		must(t, c.Patch(t.Context(), &crd, client.MergeFrom(before)))
-	}
 }
 
 // clusterctl runs the program as the administrator of the former home.

@@ -154,6 +154,7 @@ func (o Options) prepare(ctx context.Context, m Manager, ports []int) (*prepared
 	if p.workload, p.objects, err = manifests.Split(objects); err != nil {
 		return nil, err
 	}
+	manifests.LabelKinds(p.objects)
 	dir := filepath.Join(o.Cluster.Dir, "managers", m.Component)
 	p.place = Place{
 		Namespace: p.workload.Namespace,

@@ -61,7 +61,7 @@ func ThirdParty() []Manager {
 		{
 			Component:     components.ClusterAPI,
 			Kustomization: "core/config/default",
-			Variables:     manifests.Variables{"CLUSTER_TOPOLOGY": "true"},
+			Variables:     manifests.Variables{"CLUSTER_TOPOLOGY": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true"},
 			Args:          withoutElection,
 		},
 		{
@@ -72,7 +72,7 @@ func ThirdParty() []Manager {
 		{
 			Component:     components.KubeadmControlPlane,
 			Kustomization: "controlplane/kubeadm/config/default",
-			Variables:     manifests.Variables{"CLUSTER_TOPOLOGY": "true"},
+			Variables:     manifests.Variables{"CLUSTER_TOPOLOGY": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true"},
 			Args:          withoutElection,
 		},
 		{
@@ -119,7 +119,8 @@ func besideHosts(m Manager) bool {
 	return slices.Contains([]string{components.BareMetalOperator, components.HostClaimManager, components.HostSim}, m.Component)
 }
 
-// Parse reads a list of managers with commas: names, or none, third-party, all.
+// Parse reads a list of managers with commas: names, or none, third-party, all, and simulated for all
+// of them with simulated hosts.
 func Parse(text string) ([]Manager, error) {
 	var found []Manager
 	for word := range strings.SplitSeq(text, ",") {
@@ -127,6 +128,8 @@ func Parse(text string) ([]Manager, error) {
 		case word == "none":
 		case word == "all":
 			found = append(found, All()...)
+		case word == "simulated":
+			found = append(found, WithSimulatedHosts()...)
 		case word == "third-party":
 			found = append(found, ThirdParty()...)
 		case i >= 0:

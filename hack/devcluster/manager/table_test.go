@@ -36,6 +36,7 @@ func TestParse(t *testing.T) {
 	}{
 		"nothing":        {"none", nil},
 		"everything":     {"all", Components(All())},
+		"hosts too":      {"simulated", Components(All())},
 		"some by name":   {"hostsim,capi-core", []string{components.HostSim, components.ClusterAPI}},
 		"a set and more": {"third-party,hostsim", append(Components(ThirdParty()), components.HostSim)},
 	}

@@ -234,6 +234,26 @@ spec: {clientConfig: {url: 'https://127.0.0.1:2', caBundle: Y2E=}, namespaceSele
 	}
 }
 
+func TestLabelKinds(t *testing.T) {
+	got := objects(t, `
+kind: CustomResourceDefinition
+metadata: {name: of a provider, labels: {cluster.x-k8s.io/provider: p}}
+---
+kind: CustomResourceDefinition
+metadata: {name: of none}
+---
+kind: Role
+metadata: {name: no kind, labels: {cluster.x-k8s.io/provider: p}}
+`)
+	LabelKinds(got)
+	want := []map[string]string{{"cluster.x-k8s.io/provider": "p", "clusterctl.cluster.x-k8s.io": ""}, nil, {"cluster.x-k8s.io/provider": "p"}}
+	for i, object := range got {
+		if diff := cmp.Diff(want[i], object.GetLabels()); diff != "" {
+			t.Errorf("labels of %q (-want +got):\n%s", object.GetName(), diff)
+		}
+	}
+}
+
 func TestMerge(t *testing.T) {
 	first := objects(t, "apiVersion: g/v1\nkind: A\nmetadata: {name: one}\n---\napiVersion: g/v1\nkind: A\nmetadata: {name: two}\n")
 	later := objects(t, "apiVersion: g/v2\nkind: A\nmetadata: {name: one}\n---\n"+

@@ -23,6 +23,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 )
 
 // podsOnly are the kinds that mean something only where pods run and
@@ -60,6 +62,18 @@ func Split(objects []*unstructured.Unstructured) (Workload, []*unstructured.Unst
 		return Workload{}, nil, fmt.Errorf("there is no Deployment among %d objects", len(objects))
 	}
 	return workload, withNamespace(kept, workload.Namespace), nil
+}
+
+// LabelKinds puts the label on the CRDs of a provider that clusterctl puts there when it installs the
+// provider. clusterctl moves no other kinds, and knows no other owners.
+func LabelKinds(objects []*unstructured.Unstructured) {
+	for _, object := range objects {
+		labels := object.GetLabels()
+		if _, found := labels[clusterv1.ProviderNameLabel]; found && object.GetKind() == "CustomResourceDefinition" {
+			labels[clusterctlv1.ClusterctlLabel] = ""
+			object.SetLabels(labels)
+		}
+	}
 }
 
 // Extensions takes the runtime extensions out of the objects. Webhooks of Cluster API look at them.

@@ -39,8 +39,8 @@ type Pool struct {
 	Namespace string
 	// Servers is how many there are; they are named server-1, server-2 and so on.
 	Servers int
-	// Tenants are the namespaces that the policy admits. The pool of a tenant that has
-	// its servers in its own namespace names itself.
+	// Tenants are the namespaces that the policy admits, every namespace if none is named. The pool of
+	// a tenant that has its servers in its own namespace names itself.
 	Tenants []string
 }
 
@@ -142,6 +142,10 @@ func (p Pool) WaitFree(ctx context.Context, w *world.World, wanted int) error {
 }
 
 func (p Pool) policy() *bmov1alpha1.HostDeployPolicy {
+	admitted := &bmov1alpha1.HostClaimNamespaces{Names: p.Tenants}
+	if len(p.Tenants) == 0 {
+		admitted.NameMatches = ".+"
+	}
 	return &bmov1alpha1.HostDeployPolicy{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        "tenants",
@@ -149,7 +153,7 @@ func (p Pool) policy() *bmov1alpha1.HostDeployPolicy {
 			Annotations: map[string]string{infrav1.PublishLabelsAnnotation: "rack|model"},
 		},
 		Spec: bmov1alpha1.HostDeployPolicySpec{
-			HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: p.Tenants},
+			HostClaimNamespaces: admitted,
 		},
 	}
 }

@@ -49,11 +49,14 @@ type Tenant struct {
 // account with the tenant role, and returns the tenant with its credentials.
 func AddTenant(ctx context.Context, admin client.Client, c *cluster.Cluster, namespace string) (*Tenant, error) {
 	tenant := &Tenant{Namespace: namespace}
+	if err := create(ctx, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return nil, err
+	}
+	if err := BindManagers(ctx, admin, namespace); err != nil {
+		return nil, err
+	}
 	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: tenantAccount, Namespace: namespace}},
-		bindAccount(namespace, "capm3-tenant-secrets", account("capm3-system", "capm3-manager")),
-		bindAccount(namespace, "hostclaim-source-secrets", hostClaimAccount()),
 		bindAccount(namespace, "hostclaim-tenant-role", account(namespace, tenantAccount)),
 		clusterctlUser(account(namespace, tenantAccount)),
 	} {
@@ -76,6 +79,14 @@ func AddTenant(ctx context.Context, admin client.Client, c *cluster.Cluster, nam
 		return nil, fmt.Errorf("connect as %s: %w", namespace, err)
 	}
 	return tenant, nil
+}
+
+// BindManagers gives both managers the rights that they need in a namespace of a tenant.
+func BindManagers(ctx context.Context, admin client.Client, namespace string) error {
+	if err := create(ctx, admin, bindAccount(namespace, "capm3-tenant-secrets", account("capm3-system", "capm3-manager"))); err != nil {
+		return err
+	}
+	return create(ctx, admin, bindAccount(namespace, "hostclaim-source-secrets", hostClaimAccount()))
 }
 
 // clusterctlUser lets an account read the definitions that clusterctl describe cluster
