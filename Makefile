@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 
 # The modules that hold code of ours; those below hack/devcluster/components only
 # build programs of others.
-MODULES := . api test hack/devcluster hack/tools
+MODULES := . api test test/capi-e2e hack/devcluster hack/tools
 
 CONTROLLER_GEN := $(CURDIR)/bin/tools/controller-gen
 GOLANGCI_LINT := $(CURDIR)/bin/tools/golangci-lint
@@ -38,6 +38,12 @@ export SEED
 BENCH ?= bind
 SIZE ?= full
 E2E_FLAGS ?= -count=1 -timeout 60m -v
+# As in Cluster API: which of its specs are played, so many at a time, and where JUnit, logs and objects go.
+GINKGO_FOCUS ?=
+GINKGO_LABEL_FILTER ?=
+GINKGO_NODES ?= 1
+GINKGO_TIMEOUT ?= 2h
+ARTIFACTS ?= $(CURDIR)/out/capi-e2e
 # Packages of module test that need an API server. The benchmarks and e2e are not among them: they take longer than
 # all others together.
 API_TESTS := api data hostclaim machine model/served neighbours onboard rbac remediation standalone tenant withoutlocalhosts
@@ -136,10 +142,18 @@ test-api: ## Run the stories of each controller against a real API server
 	cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) $(API_TESTS:%=./%/...)
 
 .PHONY: test-e2e
-test-e2e: ## Play the stories on dev clusters of their own, and each benchmark in small size
+test-e2e: ## Play the stories on dev clusters of their own, each benchmark in small size, and the quick start of Cluster API
 	$(DEVCLUSTER) build >/dev/null
 	cd test && $(GO_TEST) $(E2E_FLAGS) ./e2e/...
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) ./tools/bench/...
+	$(MAKE) test-e2e-capi GINKGO_LABEL_FILTER=PR-Blocking
+
+.PHONY: test-e2e-capi
+test-e2e-capi: release-manifests ## Play Cluster API's own end-to-end specs on a dev cluster of their own
+	$(DEVCLUSTER) build >/dev/null
+	cd test/capi-e2e && go tool ginkgo --vet=off -v --trace --focus='$(GINKGO_FOCUS)' --label-filter='$(GINKGO_LABEL_FILTER)' \
+		--procs=$(GINKGO_NODES) --timeout=$(GINKGO_TIMEOUT) --output-dir='$(ARTIFACTS)' --junit-report=junit.e2e_suite.1.xml \
+		. -- -e2e.artifacts-folder='$(ARTIFACTS)'
 
 # They are parts of test-unit and test-api; here they print what each came to.
 .PHONY: test-attacks
@@ -149,13 +163,14 @@ test-attacks: ## Run the attacks that once succeeded, with their figures
 	cd test && $(GO_TEST) -count=1 -timeout 30m -v -run '^TestAttack' $(API_TESTS:%=./%/...)
 
 .PHONY: test-long
-test-long: ## Run more schedules and moves than make test and test-e2e, and each benchmark in medium size
+test-long: ## Run more schedules and moves than make test and test-e2e, all specs of Cluster API, and each benchmark in medium size
 	$(MAKE) test-model SCHEDULES=20000
 	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
 	$(DEVCLUSTER) build >/dev/null
 	cd test && E2E=long $(GO_TEST) $(E2E_FLAGS) -run 'TestHostsMoveWithTheirCluster|TestMachinesLiveOn' ./e2e/...
+	$(MAKE) test-e2e-capi
 	for name in bind data remote neighbours scale rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench
