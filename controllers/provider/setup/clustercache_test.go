@@ -17,6 +17,7 @@ limitations under the License.
 package setup
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -155,14 +156,22 @@ func (w *workload) noteRefused(cluster client.ObjectKey) {
 
 // asked is how often a path was asked for.
 func (w *workload) asked(path string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(slices.DeleteFunc(slices.Clone(w.requests), func(p string) bool { return p != path }))
+	return len(slices.DeleteFunc(w.all(), func(p string) bool { return p != path }))
 }
 
-// connect has a ClusterCache connect to a workload cluster, and returns it and what is
-// logged.
-func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Prefix) (clustercache.ClusterCache, func() string) {
+// all are the paths that were asked for.
+func (w *workload) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.requests)
+}
+
+// withToken is a user who is identified by a token.
+const withToken = "token: s3cret"
+
+// connect has a ClusterCache connect to a workload cluster as a user of its kubeconfig, and
+// returns it and what is logged.
+func (w *workload) connect(ctx context.Context, t *testing.T, user string, denied []netip.Prefix) (clustercache.ClusterCache, func() string) {
 	t.Helper()
 	scheme, err := NewScheme()
 	if err != nil {
@@ -178,7 +187,7 @@ func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Pre
 	local := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "c-kubeconfig"},
 		Data: map[string][]byte{"value": fmt.Appendf(nil, "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"+
-			"clusters: [{name: k, cluster: {server: %q, certificate-authority-data: %s}}]\nusers: [{name: u, user: {token: s3cret}}]", w.URL, authority)},
+			"clusters: [{name: k, cluster: {server: %q, certificate-authority-data: %s}}]\nusers: [{name: u, user: {%s}}]", w.URL, authority, user)},
 	}).Build()
 
 	said := logged.from()
@@ -219,7 +228,7 @@ func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Pre
 // the server runs, discovery, lists and watches, and those of clients.
 func TestClusterCacheConnects(t *testing.T) {
 	w := newWorkload(t, nil)
-	connections, said := w.connect(t.Context(), t, nil)
+	connections, said := w.connect(t.Context(), t, withToken, nil)
 	key := client.ObjectKey{Namespace: "tenant", Name: "c"}
 	reader, err := connections.GetReader(t.Context(), key)
 	if err != nil {
@@ -252,6 +261,7 @@ func TestHostileWorkloadClusters(t *testing.T) {
 	for name, tt := range map[string]struct {
 		path   string
 		answer http.HandlerFunc
+		user   string // instead of one with a token
 		denied []netip.Prefix
 		want   string
 	}{
@@ -263,6 +273,9 @@ func TestHostileWorkloadClusters(t *testing.T) {
 			want: "it redirects to another address",
 		},
 		"a server at a denied address": {path: "/", denied: addresses.Local(), want: "name an address outside"},
+		"a token in a file of the manager": {
+			path: "/", user: "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", want: "users[u].tokenFile is not permitted",
+		},
 		"a refusal with words of its own": {
 			path: "/",
 			answer: func(out http.ResponseWriter, _ *http.Request) {
@@ -313,7 +326,7 @@ func TestHostileWorkloadClusters(t *testing.T) {
 				}
 				tt.answer(out, r)
 			}})
-			connections, said := w.connect(ctx, t, tt.denied)
+			connections, said := w.connect(ctx, t, cmp.Or(tt.user, withToken), tt.denied)
 			if _, err := connections.GetReader(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "c"}); err == nil {
 				t.Error("it is connected")
 			}
@@ -323,7 +336,7 @@ func TestHostileWorkloadClusters(t *testing.T) {
 			if want := []client.ObjectKey{{Namespace: "tenant", Name: "c"}}; tt.path == list && !slices.Equal(w.refused, want) {
 				t.Errorf("told of refusals of %s, want %s", w.refused, want)
 			}
-			if tt.denied != nil && w.asked("/") > 0 || other.asked("/") > 0 {
+			if (tt.denied != nil || tt.user != "") && len(w.all()) > 0 || other.asked("/") > 0 {
 				t.Error("a server was asked that must not be")
 			}
 		})
