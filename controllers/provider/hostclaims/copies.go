@@ -33,7 +33,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 )
 
@@ -103,26 +102,24 @@ func uncopied(message string, args ...any) conditions.Wait {
 	return conditions.Wait{Reason: infrav1.SecretNotCopiedReason, Message: fmt.Sprintf(message, args...)}
 }
 
-// writeCopy makes or updates a copy. It compares the hash on the copy, so contents are sent and never
-// fetched.
+// writeCopy makes a copy, or updates one, which may have been made for the machine that had the claim before. It
+// compares the hash on the copy, so contents are sent and never fetched.
 func (c *Client) writeCopy(
 	ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, content secretkeys.Content,
 ) (conditions.Wait, error) {
 	desired := wanted.DesiredCopy(claim, content)
 	current, err := secretcopy.Metadata(ctx, c.client, client.ObjectKeyFromObject(desired))
-	ours, origin := claims.CopyOf(&current, claim), current.Labels[infrav1.OriginKey]
+	ours := claims.CopyOf(&current, claim)
 	taken := uncopied("Secret %q cannot be copied next to the HostClaim: a secret of the name of the copy, which ends in %s, "+
 		"belongs to something else in namespace %q there: delete it", wanted.Source, wanted.Suffix, claim.Namespace)
 	switch {
 	case err != nil:
 	case !secretcopy.Exists(current):
 		err = c.createCopy(ctx, claim, desired)
-	case !ours && origin == claim.Labels[infrav1.OriginKey]:
+	case !ours && current.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey]:
 		return taken, nil
 	case !ours: // its events wake those of its origin only
 		err = errSecretTaken
-	case origin != desired.Labels[infrav1.OriginKey]:
-		err = c.replaceCopy(ctx, current)
 	case !secretcopy.UpToDate(current, desired):
 		ctrl.LoggerFrom(ctx).Info("Updating a copied Secret", "Secret", klog.KObj(desired))
 		err = secretcopy.Write(ctx, c.client, current, desired, infrav1.MachineFieldOwner)
@@ -154,16 +151,6 @@ func (c *Client) createCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, d
 	default:
 		return errSecretTaken
 	}
-}
-
-// replaceCopy deletes what was copied for the machine that had the claim before, since neither its type nor
-// its keys need be those of the copy for this one, which the next pass makes.
-func (c *Client) replaceCopy(ctx context.Context, copied metav1.ObjectMeta) error {
-	ctrl.LoggerFrom(ctx).Info("Deleting a Secret that was copied for another machine", "Secret", klog.KObj(&copied))
-	if err := secretcopy.Delete(ctx, c.client, copied); err != nil {
-		return err
-	}
-	return patch.Conflict("Secret %s was another machine's", copied.Name)
 }
 
 // dropCopies deletes the copies that a claim named before it was reserved. One that was adopted meanwhile may

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -290,5 +291,43 @@ func TestPullSecretIsCopied(t *testing.T) {
 	}
 	if copied.Type != corev1.SecretTypeDockerConfigJson || string(copied.Data[".dockerconfigjson"]) != "{}" {
 		t.Errorf("the copy has type %s and keys %v", copied.Type, slices.Collect(maps.Keys(copied.Data)))
+	}
+}
+
+// TestCopiesOfAnAdoptedClaim shows that the copies for the machine before, whose pull secret may be of another
+// type, become those of the machine that has adopted the claim.
+func TestCopiesOfAnAdoptedClaim(t *testing.T) {
+	c := newCopying(t, boot("value"))
+	pull := func(name string, kind corev1.SecretType, key string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.machine.Namespace, Name: name, Labels: map[string]string{infrav1.UserDataLabel: "true"}},
+			Type:       kind, Data: map[string][]byte{key: []byte("{}")},
+		}
+	}
+	server.Create(t, pull("before", corev1.SecretTypeDockercfg, corev1.DockerConfigKey),
+		pull("after", corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey))
+	if missing, err := c.copies(claims.PullSecretCopy("before")); err != nil || missing.Reason != "" {
+		t.Fatalf("missing is %v, error %v", missing, err)
+	}
+	c.claim.Labels[infrav1.OriginKey] = "o-2"
+	for range 2 { // the second time nothing changes
+		if missing, err := c.copies(claims.PullSecretCopy("after")); err != nil || missing.Reason != "" {
+			t.Fatalf("missing is %v, error %v", missing, err)
+		}
+		for suffix, want := range map[string]corev1.Secret{
+			claims.UserDataSuffix:   {Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"userData": []byte(content)}},
+			claims.PullSecretSuffix: {Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")}},
+		} {
+			copied := &corev1.Secret{}
+			if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: c.claim.Namespace, Name: c.claim.Name + suffix}, copied); err != nil {
+				t.Fatal(err)
+			}
+			if copied.Labels[infrav1.OriginKey] != "o-2" {
+				t.Errorf("%s has origin %s", copied.Name, copied.Labels[infrav1.OriginKey])
+			}
+			if diff := cmp.Diff(want, corev1.Secret{Type: copied.Type, Data: copied.Data}); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", copied.Name, diff)
+			}
+		}
 	}
 }
