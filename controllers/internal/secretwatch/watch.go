@@ -32,10 +32,12 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -75,75 +77,103 @@ type Watch struct {
 type watched struct {
 	*store
 
-	cancel context.CancelFunc // ends its reflector
-	holds  int
+	cancel  context.CancelFunc // ends its reflector
+	ensured bool               // since the last Release
+	holds   int
 }
 
 // New returns a Watch without namespaces. It does nothing before a manager
 // starts it. These labels and annotations of a Secret are kept.
-func New(client metadata.Interface, keys ...string) *Watch {
-	return &Watch{client: client, keys: keys, namespaces: map[string]*watched{}}
+func New(secrets metadata.Interface, keys ...string) *Watch {
+	return &Watch{client: secrets, keys: keys, namespaces: map[string]*watched{}}
 }
 
 // NewForConfig is New with a client of its own for the API server of config.
 func NewForConfig(config *rest.Config, keys ...string) (*Watch, error) {
-	client, err := metadata.NewForConfig(config)
+	secrets, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("metadata client for secrets: %w", err)
 	}
-	return New(client, keys...), nil
+	return New(secrets, keys...), nil
 }
 
 // Ensure starts the watch of a namespace unless it runs already. It returns at
 // once and may be called in every reconcile; call it before the Secret is read,
 // so that a change after the read is never missed.
 func (w *Watch) Ensure(namespace string) {
-	w.hold(namespace, 0)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watchedLocked(namespace).ensured = true
 }
 
 // Hold is Ensure for a caller that calls Drop when it does not need the watch any more.
-// Until then Release leaves it.
 func (w *Watch) Hold(namespace string) {
-	w.hold(namespace, 1)
-}
-
-func (w *Watch) hold(namespace string, holds int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.watchedLocked(namespace).holds++
+}
+
+func (w *Watch) watchedLocked(namespace string) *watched {
 	n, found := w.namespaces[namespace]
 	if !found {
 		n = &watched{cancel: func() {}, store: &store{strip: w.strip, outlines: map[string]*corev1.Secret{}}}
 		w.namespaces[namespace] = n
 		w.startLocked(namespace, n)
 	}
-	n.holds += holds
+	return n
 }
 
-// Drop takes one Hold back. The watch goes on until it is released.
+// Drop takes one Hold back, and stops the watch with the last one if no caller of Ensure needs it.
 func (w *Watch) Drop(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n, found := w.namespaces[namespace]; found && n.holds > 0 {
 		n.holds--
+		w.stopLocked(namespace, n)
 	}
 }
 
-// Release stops the watch of a namespace unless needed reports that it is still needed; an
-// error of it leaves the watch as it is. No caller can ask for the watch between that check and
-// the stop; a later one gets a new watch.
+// Release takes Ensure back unless needed reports that the watch is still needed; an error of it
+// leaves the watch as it is. No caller can ask for the watch between that check and the stop; a
+// later one gets a new watch.
 func (w *Watch) Release(namespace string, needed func() (bool, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, found := w.namespaces[namespace]
-	if !found || n.holds > 0 {
+	if !found || !n.ensured {
 		return nil
 	}
 	if still, err := needed(); err != nil || still {
 		return err
 	}
+	n.ensured = false
+	w.stopLocked(namespace, n)
+	return nil
+}
+
+// ReleaseUnused is Release for a watch that is needed while the namespace has an object of one of
+// these kinds.
+func (w *Watch) ReleaseUnused(ctx context.Context, cached client.Reader, namespace string, users ...client.ObjectList) error {
+	return w.Release(namespace, func() (bool, error) {
+		for _, list := range users {
+			if err := cached.List(ctx, list, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+				return false, fmt.Errorf("list %T of namespace %s: %w", list, namespace, err)
+			}
+			if meta.LenList(list) > 0 {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}
+
+// stopLocked stops a watch that no caller needs.
+func (w *Watch) stopLocked(namespace string, n *watched) {
+	if n.ensured || n.holds > 0 {
+		return
+	}
 	n.cancel()
 	delete(w.namespaces, namespace)
-	return nil
 }
 
 // Where returns the watched namespaces that have a Secret of a name, as far as the

@@ -32,6 +32,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
@@ -48,11 +50,11 @@ func secret(namespace, name string) *corev1.Secret {
 // newClient returns a client of the administrator.
 func newClient(t *testing.T) metadata.Interface {
 	t.Helper()
-	client, err := metadata.NewForConfig(server.Config)
+	secrets, err := metadata.NewForConfig(server.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return secrets
 }
 
 // start runs a Watch and returns the requests that it makes, as they come.
@@ -308,19 +310,67 @@ func TestListenersHearOfEveryChange(t *testing.T) {
 func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
 	w := New(newClient(t))
 	unneeded := func() (bool, error) { return false, nil }
-	w.Hold("tenant")
-	w.Hold("tenant")
-	for _, want := range []bool{true, true, false} {
-		if err := w.Release("tenant", unneeded); err != nil {
-			t.Fatal(err)
-		}
+	watched := func(want bool) {
+		t.Helper()
 		if _, found := w.namespaces["tenant"]; found != want {
 			t.Fatalf("watched: %v, want %v", found, want)
 		}
-		w.Drop("tenant")
 	}
+	release := func() {
+		t.Helper()
+		if err := w.Release("tenant", unneeded); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Hold("tenant")
+	w.Hold("tenant")
+	w.Ensure("tenant")
+	w.Drop("tenant")
+	release()
+	watched(true)
+	w.Drop("tenant")
+	watched(false)
 	w.Drop("tenant") // it is not watched
-	if len(w.namespaces) > 0 {
-		t.Error("the watch is back")
+	w.Ensure("tenant")
+	w.Hold("tenant")
+	w.Drop("tenant")
+	watched(true)
+	release()
+	watched(false)
+}
+
+// A watch is stopped with the last object in its namespace of the kinds that need it.
+func TestReleaseUnused(t *testing.T) {
+	user := func(namespace string) client.Object {
+		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "user"}}
+	}
+	tenant, other := server.Namespace(t), server.Namespace(t)
+	w := New(newClient(t))
+	w.Ensure(tenant)
+	release := func(reader client.Reader, want bool) error {
+		t.Helper()
+		err := w.ReleaseUnused(t.Context(), reader, tenant, &corev1.ConfigMapList{}, &corev1.ServiceAccountList{})
+		if _, found := w.namespaces[tenant]; found != want {
+			t.Errorf("watched: %v, want %v", found, want)
+		}
+		return err
+	}
+	blind := interceptor.NewClient(server.Client, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("broken")
+		},
+	})
+	if err := release(blind, true); err == nil {
+		t.Error("the error is lost")
+	}
+	server.Create(t, user(tenant), user(other))
+	if err := release(server.Client, true); err != nil {
+		t.Error(err)
+	}
+	if err := server.Client.Delete(t.Context(), user(tenant)); err != nil {
+		t.Fatal(err)
+	}
+	if err := release(server.Client, false); err != nil {
+		t.Error(err)
 	}
 }

@@ -56,7 +56,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;patch
@@ -231,7 +230,8 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	if found, err := read(ctx, r.Client, s.data, key); err != nil {
 		return nil, false, err
 	} else if !found {
-		return nil, false, errors.Join(r.releaseVanished(ctx, key), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
+		return nil, false, errors.Join(r.releaseVanished(ctx, key),
+			r.Secrets.ReleaseUnused(ctx, r.Client, key.Namespace, &infrav1.Metal3MachineList{}, &infrav1.Metal3DataList{}))
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
 		return nil, false, nil

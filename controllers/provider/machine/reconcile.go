@@ -60,7 +60,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
@@ -287,7 +286,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, err error) error {
 // forget gives up what is kept for a machine that is gone, which may have been the last of its namespace.
 func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error {
 	r.HostClaims.Release(key)
-	return tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace)
+	return r.Secrets.ReleaseUnused(ctx, r.Client, key.Namespace, &infrav1.Metal3MachineList{}, &infrav1.Metal3DataList{})
 }
 
 // load reads what stands above the machine, all of which may be missing. A machine that has lost its Machine

@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -271,5 +272,32 @@ func TestComplaint(t *testing.T) {
 	data.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "PoolNotFound", Message: "no IPPool x"}}
 	if reason, message := complaint(data, "no pool"); reason != "PoolNotFound" || message != "no IPPool x" {
 		t.Errorf("data with a condition says %s: %s", reason, message)
+	}
+}
+
+// TestSecretsAreWatchedWhileTheNamespaceIsInUse shows that the watch of Secrets outlives the last machine of a
+// namespace that has a Metal3Data left, and no longer.
+func TestSecretsAreWatchedWhileTheNamespaceIsInUse(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, &cast{})
+	data := &infrav1.Metal3Data{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "t-0"},
+		Spec: infrav1.Metal3DataSpec{
+			Index: ptr.To(int32(0)), Claim: &infrav1.Metal3ObjectRef{Name: "m"}, Template: &infrav1.Metal3ObjectRef{Name: "t"},
+		},
+	}
+	w.create(data)
+	w.Secrets.Ensure(w.namespace)
+	gone := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: "gone"}}
+	for _, want := range []bool{true, false} {
+		if _, err := w.Reconcile(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+		watched := false // only then it is asked whether it is needed
+		if err := w.Secrets.Release(w.namespace, func() (bool, error) { watched = true; return true, nil }); err != nil || watched != want {
+			t.Errorf("watched: %v, want %v, error %v", watched, want, err)
+		}
+		if err := client.IgnoreNotFound(server.Client.Delete(t.Context(), data)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

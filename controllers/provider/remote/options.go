@@ -36,9 +36,6 @@ import (
 type Options struct {
 	// Live reads Secrets of the management cluster past the cache.
 	Live client.Reader
-	// Cached reads Metal3Machines and Metal3Data from the cache of the manager, to know
-	// whether a namespace is still to be watched.
-	Cached client.Reader
 	// Secrets reports which Secrets change.
 	Secrets *secretwatch.Watch
 	// Metrics is where the measurements are registered.

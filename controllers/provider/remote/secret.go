@@ -30,7 +30,6 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
 // kubeconfigKey is the key of a Secret that holds a kubeconfig.
@@ -68,19 +67,10 @@ func (f *follower) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			f.release(context.WithoutCancel(ctx))
 			return
 		case <-retry:
 		case <-f.again:
 		}
-	}
-}
-
-// release ends the watch of the Secrets of the namespace, if it is not needed any more.
-func (f *follower) release(ctx context.Context) {
-	o := f.registry.options
-	if err := tenantsecrets.Release(ctx, o.Secrets, o.Cached, f.secret.Namespace); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Watch of Secrets not ended", "namespace", f.secret.Namespace)
 	}
 }
 

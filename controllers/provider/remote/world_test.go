@@ -78,7 +78,7 @@ func newWorld(t *testing.T, change ...func(*remote.Options)) *world {
 	t.Helper()
 	w := &world{tenant: server.Namespace(t), woken: make(chan types.NamespacedName, 1000), values: prometheus.NewRegistry(), log: &lines{}}
 	options := remote.Options{
-		Live: server.Client, Cached: server.Client, Secrets: secretsFor(t, server.Config), Metrics: w.values, UserAgent: "test",
+		Live: server.Client, Secrets: secretsFor(t, server.Config), Metrics: w.values, UserAgent: "test",
 		RequestTimeout: 2 * time.Second,
 	}
 	for _, c := range change {

@@ -203,7 +203,6 @@ func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secret
 	}
 	registry, err := remote.New(remote.Options{
 		Live:        mgr.GetAPIReader(),
-		Cached:      mgr.GetClient(),
 		Secrets:     secrets,
 		Metrics:     metrics.Registry,
 		UserAgent:   userAgent,
