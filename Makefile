@@ -49,12 +49,14 @@ ARTIFACTS ?= $(CURDIR)/out/capi-e2e
 API_TESTS := api data hostclaim machine model/served neighbours onboard rbac remediation standalone tenant withoutlocalhosts
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e|tools/bench)(/|$$)
 
-# What docker-build calls the images and release-manifests names.
+# What docker-build calls the images and release names. IMAGE_DIGESTS are the digests to name
+# them by: cluster-api-provider-metal3=sha256:… hostclaim-manager=sha256:…
 IMAGE_PREFIX ?= localhost
 IMAGE_TAG ?= dev
+IMAGE_DIGESTS ?=
 DOCKER ?= docker
 
-# Where release-manifests writes, and as which version; metadata.yaml knows its series.
+# Where release writes, and as which version; metadata.yaml knows its series.
 OUT ?= $(CURDIR)/out
 RELEASE ?= v1.14.99
 
@@ -66,21 +68,23 @@ help: ## List the targets
 ## Build
 
 .PHONY: build
-build: ## Build both managers and hostsim into bin/
+build: build-managers ## Build both managers and hostsim into bin/
+	go -C test build -o "$(CURDIR)/bin/hostsim" ./tools/hostsim
+
+.PHONY: build-managers
+build-managers:
 	go build -o bin/manager .
 	go build -o bin/hostclaim-manager ./cmd/hostclaim-manager
-	go -C test build -o "$(CURDIR)/bin/hostsim" ./tools/hostsim
 
 .PHONY: docker-build
 docker-build: ## Build the images of both managers
 	$(DOCKER) build --target manager -t $(IMAGE_PREFIX)/cluster-api-provider-metal3:$(IMAGE_TAG) .
 	$(DOCKER) build --target hostclaim-manager -t $(IMAGE_PREFIX)/hostclaim-manager:$(IMAGE_TAG) .
 
-# The layout of a repository of clusterctl: <OUT>/infrastructure-metal3/<RELEASE>. The
-# components of the hostclaim manager lie beside those of the provider, for kubectl.
-.PHONY: release-manifests
-release-manifests: bin/tools/kustomize ## Write what a release consists of into OUT: a repository for clusterctl
-	IMAGE_PREFIX="$(IMAGE_PREFIX)" IMAGE_TAG="$(IMAGE_TAG)" hack/release-manifests.sh "$(OUT)" "$(RELEASE)"
+# The layout of a repository of clusterctl: <OUT>/<provider>/<RELEASE>, the same bytes each time.
+.PHONY: release
+release: build-managers bin/tools/kustomize bin/tools/cyclonedx-gomod ## Write a release into OUT: a repository for clusterctl
+	DOCKER="$(DOCKER)" IMAGE_PREFIX="$(IMAGE_PREFIX)" IMAGE_TAG="$(IMAGE_TAG)" IMAGE_DIGESTS="$(IMAGE_DIGESTS)" hack/release.sh "$(OUT)" "$(RELEASE)"
 
 .PHONY: clean
 clean: ## Remove what was built; the components of the dev cluster and the tools stay
@@ -242,6 +246,9 @@ bin/tools/controller-gen: hack/tools/go.sum
 
 bin/tools/kustomize: hack/tools/go.sum
 	go -C hack/tools build -o "$(CURDIR)/$@" sigs.k8s.io/kustomize/kustomize/v5
+
+bin/tools/cyclonedx-gomod: hack/tools/go.sum
+	go -C hack/tools build -o "$(CURDIR)/$@" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 bin/tools/golangci-lint: hack/tools/go.sum hack/tools/golangci-lint/main.go
 	go -C hack/tools build -o "$(CURDIR)/$@" ./golangci-lint

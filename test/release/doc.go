@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package release tests what `make release-manifests` writes, with the real clusterctl.
+// Package release tests what `make release` writes, with the real clusterctl.
 // It has no code besides its tests and needs no cluster.
 package release

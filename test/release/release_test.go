@@ -18,6 +18,7 @@ package release
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
@@ -48,7 +50,7 @@ func newRelease(t *testing.T) *release {
 	repo, program := harness.Clusterctl(t)
 	r := &release{repo: repo, clusterctl: program, out: t.TempDir()}
 	if said, err := makeRelease(t, repo, "OUT="+r.out, "RELEASE="+version); err != nil {
-		t.Fatalf("make release-manifests: %v\n%s", err, said)
+		t.Fatalf("make release: %v\n%s", err, said)
 	}
 	return r
 }
@@ -56,7 +58,7 @@ func newRelease(t *testing.T) *release {
 // makeRelease runs make with these variables and returns its output.
 func makeRelease(t *testing.T, repo components.Repo, variables ...string) (string, error) {
 	t.Helper()
-	said, err := exec.CommandContext(t.Context(), "make", append([]string{"-C", repo.Root, "release-manifests"}, variables...)...).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), "make", append([]string{"-C", repo.Root, "release"}, variables...)...).CombinedOutput()
 	return string(said), err
 }
 
@@ -80,10 +82,20 @@ func (r *release) run(t *testing.T, args ...string) []byte {
 	return written
 }
 
+// folder is that of a provider in the release.
+func (r *release) folder(provider string) string {
+	return filepath.Join(r.out, provider, version)
+}
+
+// path is where a file of the release lies, which is named <provider>/<file>.
+func (r *release) path(file string) string {
+	return filepath.Join(r.folder(filepath.Dir(file)), filepath.Base(file))
+}
+
 // objects reads a file of the release.
 func (r *release) objects(t *testing.T, file string) []*unstructured.Unstructured {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(r.out, "infrastructure-metal3", version, file))
+	text, err := os.ReadFile(r.path(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +110,15 @@ func (r *release) objects(t *testing.T, file string) []*unstructured.Unstructure
 func (r *release) crdLabels(t *testing.T, file string) map[string]map[string]string {
 	t.Helper()
 	return crdLabels(r.objects(t, file))
+}
+
+// ignoreProvider leaves out of a comparison of labels what clusterctl adds to the objects of an addon.
+// kubectl installs the hostclaim manager where there is no Cluster API, so that its files lack it, and
+// policies move with nothing.
+func ignoreProvider(kind string) cmp.Option {
+	return cmpopts.IgnoreMapEntries(func(label, _ string) bool {
+		return kind == "addon" && (label == "cluster.x-k8s.io/provider" || label == "clusterctl.cluster.x-k8s.io")
+	})
 }
 
 func crdLabels(objects []*unstructured.Unstructured) map[string]map[string]string {
@@ -128,19 +149,24 @@ func kinds(t *testing.T, text []byte) []string {
 func TestClusterctlReadsTheRelease(t *testing.T) {
 	r := newRelease(t)
 
-	t.Run("it finds the provider", func(t *testing.T) {
-		objects, err := manifests.Process(r.run(t, "generate", "provider", "--infrastructure", "metal3"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(r.crdLabels(t, "infrastructure-components.yaml"), crdLabels(objects)); diff != "" {
-			t.Errorf("labels of CRDs that only clusterctl adds (-in the file +installed):\n%s", diff)
-		}
-		deployment := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
-		if deployment < 0 || objects[deployment].GetName() != "capm3-controller-manager" || objects[deployment].GetNamespace() != "capm3-system" {
-			t.Errorf("the provider has no Deployment of ours: %d objects", len(objects))
-		}
-	})
+	for _, p := range []struct{ kind, name, file, deployment, namespace string }{
+		{"infrastructure", "metal3", "infrastructure-metal3/infrastructure-components.yaml", "capm3-controller-manager", "capm3-system"},
+		{"addon", "hostclaim", "addon-hostclaim/addon-components.yaml", "hostclaim-controller-manager", "hostclaim-system"},
+	} {
+		t.Run("it finds provider "+p.name, func(t *testing.T) {
+			objects, err := manifests.Process(r.run(t, "generate", "provider", "--"+p.kind, p.name), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(r.crdLabels(t, p.file), crdLabels(objects), ignoreProvider(p.kind)); diff != "" {
+				t.Errorf("labels of CRDs that only clusterctl adds (-in the file +installed):\n%s", diff)
+			}
+			deployment := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
+			if deployment < 0 || objects[deployment].GetName() != p.deployment || objects[deployment].GetNamespace() != p.namespace {
+				t.Errorf("the provider has no Deployment of ours: %d objects", len(objects))
+			}
+		})
+	}
 
 	cluster := []string{
 		"Cluster", "IPPool", "KubeadmConfigTemplate", "KubeadmControlPlane", "MachineDeployment",
@@ -161,13 +187,13 @@ func TestClusterctlReadsTheRelease(t *testing.T) {
 	}
 }
 
-// kubectl installs the hostclaim manager, and either manager in its hardened form.
+// Either manager can be installed in its hardened form.
 func TestTheReleaseHasEveryForm(t *testing.T) {
 	r := newRelease(t)
 	for file, namespace := range map[string]string{
-		"infrastructure-components-hardened.yaml": "capm3-system",
-		"hostclaim-components.yaml":               "hostclaim-system",
-		"hostclaim-components-hardened.yaml":      "hostclaim-system",
+		"infrastructure-metal3/infrastructure-components-hardened.yaml": "capm3-system",
+		"addon-hostclaim/addon-components.yaml":                         "hostclaim-system",
+		"addon-hostclaim/addon-components-hardened.yaml":                "hostclaim-system",
 	} {
 		deploys := slices.ContainsFunc(r.objects(t, file), func(o *unstructured.Unstructured) bool {
 			return o.GetKind() == "Deployment" && o.GetNamespace() == namespace
@@ -183,8 +209,8 @@ func TestTheReleaseHasEveryForm(t *testing.T) {
 func TestWhatKubectlInstallsCanBeMoved(t *testing.T) {
 	r := newRelease(t)
 	for _, file := range []string{
-		"infrastructure-components.yaml", "infrastructure-components-hardened.yaml",
-		"hostclaim-components.yaml", "hostclaim-components-hardened.yaml",
+		"infrastructure-metal3/infrastructure-components.yaml", "infrastructure-metal3/infrastructure-components-hardened.yaml",
+		"addon-hostclaim/addon-components.yaml", "addon-hostclaim/addon-components-hardened.yaml",
 	} {
 		all := r.crdLabels(t, file)
 		if len(all) == 0 {
@@ -210,24 +236,32 @@ func TestTheReleaseNamesTheImagesThatWereBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := makeRelease(t, repo, "OUT="+relative, "RELEASE="+version, "IMAGE_PREFIX=registry.example.com/metal3", "IMAGE_TAG=v1.14.7")
+	// The digest of one image is known and that of the other is not.
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	said, err := makeRelease(t, repo, "OUT="+relative, "RELEASE="+version, "IMAGE_PREFIX=registry.example.com/metal3", "IMAGE_TAG=v1.14.7",
+		"DOCKER=false", "IMAGE_DIGESTS=hostclaim-manager="+digest)
 	if err != nil {
-		t.Fatalf("make release-manifests: %v\n%s", err, said)
+		t.Fatalf("make release: %v\n%s", err, said)
 	}
 	for file, image := range map[string]string{
-		"infrastructure-components.yaml":                  "cluster-api-provider-metal3",
-		"infrastructure-components-hardened.yaml":         "cluster-api-provider-metal3",
-		"infrastructure-components-in-place-updates.yaml": "cluster-api-provider-metal3",
-		"hostclaim-components.yaml":                       "hostclaim-manager",
-		"hostclaim-components-hardened.yaml":              "hostclaim-manager",
+		"infrastructure-metal3/infrastructure-components.yaml":                  "cluster-api-provider-metal3:v1.14.7",
+		"infrastructure-metal3/infrastructure-components-hardened.yaml":         "cluster-api-provider-metal3:v1.14.7",
+		"infrastructure-metal3/infrastructure-components-in-place-updates.yaml": "cluster-api-provider-metal3:v1.14.7",
+		"infrastructure-metal3/images.txt":                                      "cluster-api-provider-metal3:v1.14.7",
+		"addon-hostclaim/addon-components.yaml":                                 "hostclaim-manager@" + digest,
+		"addon-hostclaim/addon-components-hardened.yaml":                        "hostclaim-manager@" + digest,
+		"addon-hostclaim/images.txt":                                            "hostclaim-manager@" + digest,
 	} {
-		text, err := os.ReadFile(filepath.Join(r.out, "infrastructure-metal3", version, file))
+		text, err := os.ReadFile(r.path(file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "image: registry.example.com/metal3/" + image + ":v1.14.7\n"; !bytes.Contains(text, []byte(want)) || bytes.Contains(text, []byte("localhost/")) {
+		if want := "registry.example.com/metal3/" + image + "\n"; !bytes.Contains(text, []byte(want)) || bytes.Contains(text, []byte("localhost/")) {
 			t.Errorf("%s does not name %s", file, want)
 		}
+	}
+	if want := "cluster-api-provider-metal3 by its tag"; !strings.Contains(said, want) || strings.Contains(said, "hostclaim-manager by its tag") {
+		t.Errorf("it does not tell which digest is not known:\n%s", said)
 	}
 	text, err := os.ReadFile(filepath.Join(r.out, "clusterctl.yaml"))
 	if err != nil {
@@ -235,6 +269,65 @@ func TestTheReleaseNamesTheImagesThatWereBuilt(t *testing.T) {
 	}
 	if want := "url: file://" + r.out; !bytes.Contains(text, []byte(want)) {
 		t.Errorf("clusterctl.yaml has no absolute address %s:\n%s", want, text)
+	}
+}
+
+// Who has a release can check it, and who makes it again gets the same bytes.
+func TestTheReleaseCanBeMadeAgain(t *testing.T) {
+	first, second := newRelease(t), newRelease(t)
+	for _, provider := range []string{"infrastructure-metal3", "addon-hostclaim"} {
+		if said, err := exec.CommandContext(t.Context(), "diff", "-r", first.folder(provider), second.folder(provider)).CombinedOutput(); err != nil {
+			t.Errorf("two releases differ: %v\n%s", err, said)
+		}
+		check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "--quiet", "sha256sums.txt")
+		check.Dir = first.folder(provider)
+		if said, err := check.CombinedOutput(); err != nil {
+			t.Errorf("checksums of %s: %v\n%s", provider, err, said)
+		}
+		sums, err := os.ReadFile(filepath.Join(check.Dir, "sha256sums.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := os.ReadDir(check.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if name := file.Name(); name != "sha256sums.txt" && !bytes.Contains(sums, []byte("  "+name+"\n")) {
+				t.Errorf("%s of %s has no checksum", name, provider)
+			}
+		}
+	}
+}
+
+// The bill of materials is that of the program, not of the repository: the hostclaim manager knows
+// nothing of address pools.
+func TestTheReleaseListsItsModules(t *testing.T) {
+	r := newRelease(t)
+	const pools = "github.com/metal3-io/ip-address-manager/api"
+	for provider, withPools := range map[string]bool{"infrastructure-metal3": true, "addon-hostclaim": false} {
+		text, err := os.ReadFile(filepath.Join(r.folder(provider), "sbom.cdx.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bom struct {
+			Metadata   struct{ Component struct{ Version string } }
+			Components []struct{ Name, Version, PURL string }
+		}
+		if err := json.Unmarshal(text, &bom); err != nil {
+			t.Fatal(err)
+		}
+		has := func(module string) bool {
+			for _, c := range bom.Components {
+				if c.Name == module && c.Version != "" && strings.HasPrefix(c.PURL, "pkg:golang/") {
+					return true
+				}
+			}
+			return false
+		}
+		if bom.Metadata.Component.Version != version || !has("sigs.k8s.io/controller-runtime") || has(pools) != withPools {
+			t.Errorf("%s: version %s, %d modules, address pools among them: %t", provider, bom.Metadata.Component.Version, len(bom.Components), has(pools))
+		}
 	}
 }
 
