@@ -31,6 +31,7 @@ require (
 )
 
 require (
+	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/gobuffalo/flect v1.0.3 // indirect
 	k8s.io/cluster-bootstrap v0.36.3 // indirect
 )

@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -81,5 +82,17 @@ func TestBoundGarbage(t *testing.T) {
 		if got := debug.SetGCPercent(150); got != tc.want {
 			t.Errorf("with GOGC=%q collection is at %d percent, want %d", tc.gogc, got, tc.want)
 		}
+	}
+}
+
+func TestLogsCanBeJSON(t *testing.T) {
+	o := NewOptions()
+	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	o.AddFlags(fs)
+	if err := fs.Parse([]string{"--logging-format=json"}); err != nil {
+		t.Fatal(err)
+	}
+	if problems := logsv1.Validate(o.Logging, nil, nil); len(problems) > 0 {
+		t.Error(problems.ToAggregate())
 	}
 }
