@@ -41,7 +41,7 @@ E2E_FLAGS ?= -count=1 -timeout 60m -v
 # As in Cluster API: which of its specs are played, so many at a time, and where JUnit, logs and objects go.
 GINKGO_FOCUS ?=
 GINKGO_LABEL_FILTER ?=
-GINKGO_NODES ?= 1
+GINKGO_NODES ?= 3
 GINKGO_TIMEOUT ?= 2h
 ARTIFACTS ?= $(CURDIR)/out/capi-e2e
 # Packages of module test that need an API server. The benchmarks and e2e are not among them: they take longer than
@@ -153,7 +153,7 @@ test-e2e: ## Play the stories on dev clusters of their own, each benchmark in sm
 	$(MAKE) test-e2e-capi GINKGO_LABEL_FILTER=PR-Blocking
 
 .PHONY: test-e2e-capi
-test-e2e-capi: release-manifests ## Play Cluster API's own end-to-end specs on a dev cluster of their own
+test-e2e-capi: release ## Play Cluster API's own end-to-end specs on a dev cluster of their own
 	$(DEVCLUSTER) build >/dev/null
 	cd test/capi-e2e && go tool ginkgo --vet=off -v --trace --focus='$(GINKGO_FOCUS)' --label-filter='$(GINKGO_LABEL_FILTER)' \
 		--procs=$(GINKGO_NODES) --timeout=$(GINKGO_TIMEOUT) --output-dir='$(ARTIFACTS)' --junit-report=junit.e2e_suite.1.xml \

@@ -17,13 +17,27 @@ limitations under the License.
 package capie2e
 
 import (
+	"slices"
+
 	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/test/e2e"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // quick is the label of the specs that make test-e2e plays. It is Cluster API's for what blocks a pull request.
 const quick = "PR-Blocking"
+
+// imageOfVersion has clusters of the class boot the image of their version, so that a spec that writes a
+// version upgrades the cluster.
+func imageOfVersion() {
+	t := ginkgo.GinkgoT()
+	t.Setenv("IMAGE_URL", "http://images.example.com/node-{version}.qcow2")
+	t.Setenv("IMAGE_CHECKSUM", "http://images.example.com/node-{version}.qcow2.sha256sum")
+}
 
 var _ = ginkgo.Describe("When following the quick start", ginkgo.Label(quick), func() {
 	e2e.QuickStartSpec(ctx, func() e2e.QuickStartSpecInput {
@@ -38,3 +52,182 @@ var _ = ginkgo.Describe("When following the quick start", ginkgo.Label(quick), f
 		}
 	})
 })
+
+var _ = ginkgo.Describe("When following the quick start with a ClusterClass", func() {
+	ginkgo.BeforeEach(imageOfVersion)
+	e2e.QuickStartSpec(ctx, func() e2e.QuickStartSpecInput {
+		return e2e.QuickStartSpecInput{
+			E2EConfig:                e2eConfig,
+			ClusterctlConfigPath:     clusterctlConfigPath,
+			BootstrapClusterProxy:    bootstrapClusterProxy,
+			ArtifactFolder:           *artifactFolder,
+			SkipCleanup:              *skipCleanup,
+			InfrastructureProvider:   ptr.To(infrastructureProvider),
+			PostNamespaceCreated:     bindManagers,
+			Flavor:                   ptr.To("topology"),
+			ControlPlaneMachineCount: ptr.To[int64](3),
+			WorkerMachineCount:       ptr.To[int64](2),
+			PostMachinesProvisioned:  resourceVersionsAreStable,
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When scaling a MachineDeployment", func() {
+	e2e.MachineDeploymentScaleSpec(ctx, func() e2e.MachineDeploymentScaleSpecInput {
+		return e2e.MachineDeploymentScaleSpecInput{
+			E2EConfig:              e2eConfig,
+			ClusterctlConfigPath:   clusterctlConfigPath,
+			BootstrapClusterProxy:  bootstrapClusterProxy,
+			ArtifactFolder:         *artifactFolder,
+			SkipCleanup:            *skipCleanup,
+			InfrastructureProvider: ptr.To(infrastructureProvider),
+			PostNamespaceCreated:   bindManagers,
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When rolling out a control plane and workers", func() {
+	e2e.KCPAndMachineDeploymentRolloutSpec(ctx, func() e2e.KCPAndMachineDeploymentRolloutSpecInput {
+		return e2e.KCPAndMachineDeploymentRolloutSpecInput{
+			E2EConfig:              e2eConfig,
+			ClusterctlConfigPath:   clusterctlConfigPath,
+			BootstrapClusterProxy:  bootstrapClusterProxy,
+			ArtifactFolder:         *artifactFolder,
+			SkipCleanup:            *skipCleanup,
+			InfrastructureProvider: ptr.To(infrastructureProvider),
+			PostNamespaceCreated:   bindManagers,
+			Flavor:                 "kcp-md-taints",
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When remediating a worker", func() {
+	e2e.MachineDeploymentRemediationSpec(ctx, func() e2e.MachineDeploymentRemediationSpecInput {
+		return e2e.MachineDeploymentRemediationSpecInput{
+			E2EConfig:              e2eConfig,
+			ClusterctlConfigPath:   clusterctlConfigPath,
+			BootstrapClusterProxy:  bootstrapClusterProxy,
+			ArtifactFolder:         *artifactFolder,
+			SkipCleanup:            *skipCleanup,
+			InfrastructureProvider: ptr.To(infrastructureProvider),
+			PostNamespaceCreated:   bindManagers,
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When remediating a worker by a reboot", func() {
+	e2e.MachineDeploymentRemediationSpec(ctx, func() e2e.MachineDeploymentRemediationSpecInput {
+		return e2e.MachineDeploymentRemediationSpecInput{
+			E2EConfig:              e2eConfig,
+			ClusterctlConfigPath:   clusterctlConfigPath,
+			BootstrapClusterProxy:  bootstrapClusterProxy,
+			ArtifactFolder:         *artifactFolder,
+			SkipCleanup:            *skipCleanup,
+			InfrastructureProvider: ptr.To(infrastructureProvider),
+			PostNamespaceCreated:   bindManagers,
+			Flavor:                 ptr.To("metal3-remediation"),
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When changing a ClusterClass", func() {
+	ginkgo.BeforeEach(imageOfVersion)
+	e2e.ClusterClassChangesSpec(ctx, func() e2e.ClusterClassChangesSpecInput {
+		return e2e.ClusterClassChangesSpecInput{
+			E2EConfig:                e2eConfig,
+			ClusterctlConfigPath:     clusterctlConfigPath,
+			BootstrapClusterProxy:    bootstrapClusterProxy,
+			ArtifactFolder:           *artifactFolder,
+			SkipCleanup:              *skipCleanup,
+			InfrastructureProvider:   ptr.To(infrastructureProvider),
+			PostNamespaceCreated:     bindManagers,
+			Flavor:                   "topology",
+			ModifyControlPlaneFields: map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
+			ModifyMachineDeploymentBootstrapConfigTemplateFields: map[string]any{"spec.template.spec.verbosity": int64(4)},
+			ModifyMachineDeploymentInfrastructureMachineTemplateFields: map[string]any{
+				"spec.template.spec.hostSelector.matchLabels": map[string]any{"model": "demo"},
+			},
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When rolling out changes of a ClusterClass", func() {
+	ginkgo.BeforeEach(imageOfVersion)
+	e2e.ClusterClassRolloutSpec(ctx, func() e2e.ClusterClassRolloutSpecInput {
+		return e2e.ClusterClassRolloutSpecInput{
+			E2EConfig:                      e2eConfig,
+			ClusterctlConfigPath:           clusterctlConfigPath,
+			BootstrapClusterProxy:          bootstrapClusterProxy,
+			ArtifactFolder:                 *artifactFolder,
+			SkipCleanup:                    *skipCleanup,
+			InfrastructureProvider:         ptr.To(infrastructureProvider),
+			PostNamespaceCreated:           bindManagers,
+			Flavor:                         "topology-taints",
+			FilterMetadataBeforeValidation: withoutAnnotationsOfOurs,
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When deleting a cluster", func() {
+	ginkgo.BeforeEach(imageOfVersion)
+	e2e.ClusterDeletionSpec(ctx, func() e2e.ClusterDeletionSpecInput {
+		return e2e.ClusterDeletionSpecInput{
+			E2EConfig:                e2eConfig,
+			ClusterctlConfigPath:     clusterctlConfigPath,
+			BootstrapClusterProxy:    bootstrapClusterProxy,
+			ArtifactFolder:           *artifactFolder,
+			SkipCleanup:              *skipCleanup,
+			InfrastructureProvider:   ptr.To(infrastructureProvider),
+			PostNamespaceCreated:     bindManagers,
+			Flavor:                   ptr.To("topology"),
+			ControlPlaneMachineCount: ptr.To[int64](3),
+			ClusterDeletionPhases:    deletionPhases(),
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When upgrading a cluster of a ClusterClass", func() {
+	ginkgo.BeforeEach(imageOfVersion)
+	e2e.ClusterUpgradeConformanceSpec(ctx, func() e2e.ClusterUpgradeConformanceSpecInput {
+		return e2e.ClusterUpgradeConformanceSpecInput{
+			E2EConfig:                e2eConfig,
+			ClusterctlConfigPath:     clusterctlConfigPath,
+			BootstrapClusterProxy:    bootstrapClusterProxy,
+			ArtifactFolder:           *artifactFolder,
+			SkipCleanup:              *skipCleanup,
+			InfrastructureProvider:   ptr.To(infrastructureProvider),
+			PostNamespaceCreated:     bindManagers,
+			Flavor:                   ptr.To("topology"),
+			ControlPlaneMachineCount: ptr.To[int64](1),
+			WorkerMachineCount:       ptr.To[int64](2),
+			SkipConformanceTests:     true,
+		}
+	})
+})
+
+// withoutAnnotationsOfOurs leaves the metadata that Cluster API has put on an object.
+func withoutAnnotationsOfOurs(object client.Object) clusterv1.ObjectMeta {
+	annotations := object.GetAnnotations()
+	delete(annotations, "clusterctl.cluster.x-k8s.io/block-move")
+	delete(annotations, "metal3.io/BareMetalHost")
+	return clusterv1.ObjectMeta{Labels: object.GetLabels(), Annotations: annotations}
+}
+
+// deletionPhases are workers, control plane and Metal3Cluster, in this order.
+func deletionPhases() []e2e.ClusterDeletionPhase {
+	machinesOf := func(owners ...string) func(corev1.ObjectReference, []metav1.OwnerReference) bool {
+		return func(object corev1.ObjectReference, references []metav1.OwnerReference) bool {
+			return slices.Contains(owners, object.Kind) || object.Kind == "Machine" && slices.ContainsFunc(references, func(r metav1.OwnerReference) bool {
+				return slices.Contains(owners, r.Kind)
+			})
+		}
+	}
+	kind := func(kind string) func(corev1.ObjectReference, []metav1.OwnerReference) bool {
+		return func(object corev1.ObjectReference, _ []metav1.OwnerReference) bool { return object.Kind == kind }
+	}
+	return []e2e.ClusterDeletionPhase{
+		{ObjectFilter: machinesOf("MachineDeployment", "MachineSet"), BlockingObjectFilter: kind("Machine")},
+		{ObjectFilter: machinesOf("KubeadmControlPlane"), BlockingObjectFilter: kind("Machine")},
+		{ObjectFilter: kind("Metal3Cluster"), BlockingObjectFilter: kind("Metal3Cluster")},
+	}
+}

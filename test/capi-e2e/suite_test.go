@@ -90,6 +90,7 @@ func TestE2E(t *testing.T) {
 // The first process starts what all of them share.
 var _ = ginkgo.SynchronizedBeforeSuite(func() []byte {
 	e2eConfig = loadConfig()
+	addFlavors(&e2eConfig.Providers[0])
 	repository := clusterctl.CreateRepository(ctx, clusterctl.CreateRepositoryInput{
 		RepositoryFolder: filepath.Join(*artifactFolder, "repository"), E2EConfig: e2eConfig,
 	})

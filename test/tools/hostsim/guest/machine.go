@@ -110,11 +110,16 @@ func unmanaged(host *bmov1alpha1.BareMetalHost) bool {
 // annotation is there.
 const HangAnnotation = "hostsim.metal3.io/hang"
 
+// HoldAnnotation on a BareMetalHost has its machine wait before it founds or joins its cluster for the
+// first time, as for a slow command of its user data, until the annotation is gone.
+const HoldAnnotation = "hostsim.metal3.io/hold"
+
 // observe reads a host. A host that is provisioned again, even with the same
 // image, is another deployment; one that was moved away and back is not.
 func observe(host *bmov1alpha1.BareMetalHost) observed {
 	o := observed{poweredOn: host.Status.PoweredOn}
 	_, o.hangs = host.Annotations[HangAnnotation]
+	_, o.holds = host.Annotations[HoldAnnotation]
 	for key := range host.Annotations {
 		o.reboots = o.reboots || strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix)
 	}
@@ -199,6 +204,8 @@ type observed struct {
 	poweredOn  bool
 	// hangs is true if the machine stops, and no reboot helps as long as this is so.
 	hangs bool
+	// holds is true if the machine does not go on with its first boot.
+	holds bool
 	// reboots is set for a host that has an annotation that asks for a reboot.
 	reboots bool
 }
@@ -224,7 +231,7 @@ func next(o observed, deployment string, p phase) step {
 // withPower is the next step of a machine that is installed and has power.
 func withPower(o observed, p phase) step {
 	switch {
-	case p == installed:
+	case p == installed && !o.holds:
 		return boot
 	case p == running && o.hangs:
 		return hang

@@ -116,6 +116,7 @@ func TestNext(t *testing.T) {
 		"reads the drive of a new deployment":                     {on, "", absent, install},
 		"reads the drive even before the host has power":          {powerless, "", absent, install},
 		"boots what is installed":                                 {on, "d", installed, boot},
+		"holds before it boots for the first time":                {observed{deployment: "d", poweredOn: true, holds: true}, "d", installed, nothing},
 		"waits for power before it boots":                         {powerless, "d", installed, nothing},
 		"leaves a running machine alone":                          {on, "d", running, nothing},
 		"stops a machine without power":                           {powerless, "d", running, powerOff},

@@ -19,6 +19,7 @@ package workload
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -137,7 +138,7 @@ func (c *Clusters) found(ctx context.Context, m Machine) (*cluster, error) {
 	resolve := func(string) (string, error) { return name, nil }
 	if cl.server, err = endpoint.New(endpoint.Config{
 		Address: name, PKI: m.Plan.PKI, Names: m.Plan.Cluster.APIServer.CertSANs, Version: m.Node.KubeletVersion,
-		API:  inmemoryapi.NewAPIServerHandler(c.runtime, c.log, resolve),
+		API:  withStatus(inmemoryapi.NewAPIServerHandler(c.runtime, c.log, resolve)),
 		Etcd: inmemoryetcd.NewEtcdServerHandler(c.runtime, c.log, resolve),
 	}); err != nil {
 		c.runtime.DeleteResourceGroup(name)
@@ -150,6 +151,17 @@ func (c *Clusters) found(ctx context.Context, m Machine) (*cluster, error) {
 	c.byEndpoint[name] = cl
 	c.log.Info("Cluster founded", "endpoint", name)
 	return cl, nil
+}
+
+// withStatus has a write to the status of an object change the object: the in-memory API server keeps both in
+// one, and knows no subresource.
+func withStatus(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch || r.Method == http.MethodPut {
+			r.URL.Path = strings.TrimSuffix(r.URL.Path, "/status")
+		}
+		api.ServeHTTP(w, r)
+	})
 }
 
 // PowerOn starts a machine again that is in its cluster.

@@ -125,6 +125,18 @@ func TestRestoredMachinesRebuildTheirCluster(t *testing.T) {
 	g.Expect(l.etcdLeader("cp-0")).To(gomega.Equal("cp-1"))
 }
 
+// Health checks of Machines and tests write conditions of Nodes.
+func TestStatusOfANode(t *testing.T) {
+	g, l := gomega.NewWithT(t), newLab(t)
+	l.mustBoot(l.machine("cp-0", kubeadm.Init))
+	node := l.node("cp-0")
+	before := node.DeepCopy()
+	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: "Tired", Status: corev1.ConditionTrue})
+	g.Expect(l.api().Status().Patch(t.Context(), node, client.MergeFrom(before))).To(gomega.Succeed())
+	g.Expect(l.node("cp-0").Status.Conditions).To(gomega.HaveLen(len(before.Status.Conditions) + 1))
+	g.Expect(ready(l.node("cp-0"))).To(gomega.BeTrue())
+}
+
 // etcdLeader asks the etcd member of a node who leads. As through a forwarded
 // port, the member is addressed by the name of its pod.
 func (l *lab) etcdLeader(node string) string {
