@@ -25,7 +25,7 @@ HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
 HOSTCLAIM_API := github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1
 GENERATED := api/v1beta2/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml \
-	$(addprefix docs/reference/,conditions.md flags.md keys.md metrics.md)
+	$(addprefix docs/reference/,conditions.md flags.md keys.md metrics.md) $(wildcard templates/cluster-template*.yaml)
 
 # The race detector watches the modules with goroutines, except for the suites on servers.
 RACE := CGO_ENABLED=1 $(GO_TEST) -race
@@ -173,7 +173,7 @@ test-long: ## Run more schedules and moves than make test and test-e2e, all spec
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
 	$(DEVCLUSTER) build >/dev/null
-	cd test && E2E=long $(GO_TEST) $(E2E_FLAGS) -run 'TestHostsMoveWithTheirCluster|TestMachinesLiveOn' ./e2e/...
+	cd test && E2E=long $(GO_TEST) $(E2E_FLAGS) -run 'TestFlavors|TestHostsMoveWithTheirCluster|TestMachinesLiveOn' ./e2e/...
 	$(MAKE) test-e2e-capi
 	for name in bind data remote neighbours scale rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
@@ -186,7 +186,7 @@ bench: ## Measure what docs/benchmarks.md tells: BENCH=bind, data, remote, neigh
 # Where generate writes; verify-generate has a folder of its own.
 INTO ?= $(CURDIR)
 .PHONY: generate
-generate: bin/tools/controller-gen ## Generate deepcopy functions, CRDs, RBAC roles and the reference pages of the docs
+generate: bin/tools/controller-gen bin/tools/kustomize ## Generate deepcopy functions, CRDs, RBAC roles, cluster templates and the reference pages of the docs
 	cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) crd:crdVersions=v1 paths=./v1beta2/ \
 		output:object:dir=$(INTO)/api/v1beta2 output:crd:dir=$(INTO)/config/crd/bases
 	@all=$$(mktemp -d); trap 'rm -rf "$$all"' EXIT; \
@@ -197,6 +197,7 @@ generate: bin/tools/controller-gen ## Generate deepcopy functions, CRDs, RBAC ro
 		output:rbac:dir=$(INTO)/config/rbac
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... \
 		output:rbac:dir=$(INTO)/config/hostclaim/rbac
+	hack/generate-templates.sh $(INTO)/templates
 	go run ./hack/docs . $(INTO)/docs/reference
 
 ## Check

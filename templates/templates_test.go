@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// required are the variables that the template has no default for.
+// required are the variables that a template has no default for.
 func required() map[string]string {
 	return map[string]string{
 		"CLUSTER_NAME":                "blue",
@@ -53,6 +54,11 @@ func required() map[string]string {
 		"IPPOOL_END":                  "192.0.2.99",
 		"IPPOOL_GATEWAY":              "192.0.2.1",
 		"DNS_SERVER":                  "192.0.2.2",
+		"IPPOOL6_START":               "2001:db8::10",
+		"IPPOOL6_END":                 "2001:db8::99",
+		"IPPOOL6_GATEWAY":             "2001:db8::1",
+		"FAILURE_DOMAIN_1":            "a1",
+		"FAILURE_DOMAIN_2":            "a2",
 	}
 }
 
@@ -79,6 +85,10 @@ func newObject(apiVersion, kind string) (any, error) {
 		return &infrav1.Metal3MachineTemplate{}, nil
 	case "infrastructure.cluster.x-k8s.io/v1beta2 Metal3DataTemplate":
 		return &infrav1.Metal3DataTemplate{}, nil
+	case "infrastructure.cluster.x-k8s.io/v1beta2 Metal3RemediationTemplate":
+		return &infrav1.Metal3RemediationTemplate{}, nil
+	case "cluster.x-k8s.io/v1beta2 MachineHealthCheck":
+		return &clusterv1.MachineHealthCheck{}, nil
 	case "ipam.metal3.io/v1alpha1 IPPool":
 		return &ipamv1alpha1.IPPool{}, nil
 	default:
@@ -96,7 +106,7 @@ func fill(template string, values map[string]string) (text string, missing []str
 		if value, ok := values[parts[1]]; ok {
 			return value
 		}
-		if parts[3] == "" {
+		if parts[2] == "" {
 			missing = append(missing, parts[1])
 		}
 		return parts[3]
@@ -105,7 +115,7 @@ func fill(template string, values map[string]string) (text string, missing []str
 }
 
 const (
-	plain    = "cluster-template.yaml"
+	dhcp     = "cluster-template.yaml"
 	topology = "cluster-template-topology.yaml"
 	class    = "clusterclass-metal3.yaml"
 )
@@ -120,7 +130,7 @@ func load(t *testing.T, file string, values map[string]string) map[string]any {
 	}
 	text, missing := fill(string(template), values)
 	if len(missing) > 0 {
-		t.Fatalf("variables without value or default (an empty default counts as none): %v", missing)
+		t.Fatalf("variables without value or default: %v", missing)
 	}
 	objects := map[string]any{}
 	for document := range strings.SplitSeq(text, "\n---\n") {
@@ -151,10 +161,10 @@ func TestTemplatesHoldAWholeCluster(t *testing.T) {
 		values map[string]string
 		want   []string
 	}{
-		plain: {
+		dhcp: {
 			values: required(),
 			want: []string{
-				"Cluster/blue", "IPPool/blue-nodes", "KubeadmConfigTemplate/blue-workers", "KubeadmControlPlane/blue",
+				"Cluster/blue", "KubeadmConfigTemplate/blue-workers", "KubeadmControlPlane/blue",
 				"MachineDeployment/blue", "Metal3Cluster/blue",
 				"Metal3DataTemplate/blue-controlplane-template", "Metal3DataTemplate/blue-workers-template",
 				"Metal3MachineTemplate/blue-controlplane", "Metal3MachineTemplate/blue-workers",
@@ -163,7 +173,7 @@ func TestTemplatesHoldAWholeCluster(t *testing.T) {
 		topology: {
 			values: required(),
 			want: []string{
-				"Cluster/blue", "IPPool/blue-nodes",
+				"Cluster/blue",
 				"Metal3DataTemplate/blue-controlplane-template", "Metal3DataTemplate/blue-workers-template",
 			},
 		},
@@ -304,7 +314,24 @@ func TestImageFollowsTheVersionOfTheGroup(t *testing.T) {
 }
 
 func TestTemplateReferencesMeet(t *testing.T) {
-	objects := load(t, plain, required())
+	for _, file := range flavors(t) {
+		t.Run(file, func(t *testing.T) { checkReferences(t, load(t, file, required())) })
+	}
+}
+
+// flavors are the templates that make a cluster without a class.
+func flavors(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("cluster-template*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return file == topology })
+}
+
+// checkReferences expects in a template whatever its objects refer to.
+func checkReferences(t *testing.T, objects map[string]any) {
+	t.Helper()
 	cluster := objects["Cluster/blue"].(*clusterv1.Cluster)
 	controlPlane := objects["KubeadmControlPlane/blue"].(*controlplanev1.KubeadmControlPlane)
 	workers := objects["MachineDeployment/blue"].(*clusterv1.MachineDeployment)
@@ -325,10 +352,90 @@ func TestTemplateReferencesMeet(t *testing.T) {
 		if !ok {
 			t.Fatalf("no Metal3DataTemplate %s in the template", machine.DataTemplate.Name)
 		}
+		if data.Spec.NetworkData == nil {
+			continue
+		}
+		var pools []*infrav1.IPPoolReference
 		for _, network := range data.Spec.NetworkData.Networks.IPv4 {
-			if objects["IPPool/"+network.FromPoolRef.Name] == nil {
-				t.Errorf("no IPPool %s in the template", network.FromPoolRef.Name)
+			pools = append(pools, network.FromPoolRef)
+		}
+		for _, network := range data.Spec.NetworkData.Networks.IPv6 {
+			pools = append(pools, network.FromPoolRef)
+		}
+		for _, pool := range pools {
+			if objects[pool.Kind+"/"+pool.Name] == nil {
+				t.Errorf("no %s %s in the template", pool.Kind, pool.Name)
 			}
+		}
+	}
+}
+
+// CAPM3's quick start sets these, and what differs between clusters as a flag.
+func TestVariablesOfCAPM3AreEnough(t *testing.T) {
+	objects := load(t, dhcp, map[string]string{
+		"CLUSTER_NAME":                  "blue",
+		"NAMESPACE":                     "tenant-a",
+		"CONTROL_PLANE_MACHINE_COUNT":   "1",
+		"WORKER_MACHINE_COUNT":          "1",
+		"IMAGE_URL":                     "http://images.example.com/node.raw",
+		"IMAGE_CHECKSUM":                "http://images.example.com/node.raw.sha256sum",
+		"IMAGE_CHECKSUM_TYPE":           "sha256",
+		"IMAGE_FORMAT":                  "raw",
+		"KUBERNETES_VERSION":            "v1.36.1",
+		"POD_CIDR":                      `["192.0.2.0/24"]`,
+		"CTLPLANE_KUBEADM_EXTRA_CONFIG": "\n    preKubeadmCommands:\n    - systemctl enable --now crio",
+		"WORKERS_KUBEADM_EXTRA_CONFIG":  "\n      preKubeadmCommands:\n      - systemctl enable --now crio",
+		"CLUSTER_APIENDPOINT_HOST":      "192.0.2.101",
+		"CLUSTER_APIENDPOINT_PORT":      "6443",
+		"NODE_DRAIN_TIMEOUT":            "30",
+	})
+	workers := objects["MachineDeployment/blue"].(*clusterv1.MachineDeployment)
+	if seconds := ptr.Deref(workers.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds, 0); seconds != 30 {
+		t.Errorf("a Node is drained for %d seconds at most", seconds)
+	}
+}
+
+// A selector and an identity are variables of each flavor.
+func TestServersAreChosenByVariables(t *testing.T) {
+	values := required()
+	values["CONTROL_PLANE_HOST_SELECTOR"] = "hostSelector: {matchLabels: {size: small}}"
+	values["WORKER_HOST_SELECTOR"] = "hostSelector: {matchLabels: {size: large}}"
+	values["IDENTITY_REF"] = "identityRef: {name: hosts, context: infra}"
+	identity := &infrav1.IdentityReference{Name: "hosts", Context: "infra"}
+	for _, file := range flavors(t) {
+		objects := load(t, file, values)
+		got := []any{objects["Metal3Cluster/blue"].(*infrav1.Metal3Cluster).Spec.IdentityRef}
+		for _, name := range []string{"blue-controlplane", "blue-workers"} {
+			machine := objects["Metal3MachineTemplate/"+name].(*infrav1.Metal3MachineTemplate).Spec.Template.Spec
+			got = append(got, machine.IdentityRef, machine.HostSelector.MatchLabels["size"])
+		}
+		if diff := cmp.Diff([]any{identity, identity, "small", identity, "large"}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+func TestFailureDomainsAreVariables(t *testing.T) {
+	values := required()
+	values["FAILURE_DOMAINS"] = "failureDomains: [{name: a1, controlPlane: true}, {name: a2}]"
+	values["WORKER_FAILURE_DOMAIN"] = "failureDomain: a2"
+	for file, want := range map[string][]string{
+		dhcp:                                    {"MachineDeployment/blue a2"},
+		"cluster-template-failure-domains.yaml": {"MachineDeployment/blue a1", "MachineDeployment/blue-1 a2"},
+	} {
+		objects := load(t, file, values)
+		var names, got []string
+		for _, domain := range objects["Metal3Cluster/blue"].(*infrav1.Metal3Cluster).Spec.FailureDomains {
+			names = append(names, domain.Name)
+		}
+		for name, object := range objects {
+			if workers, found := object.(*clusterv1.MachineDeployment); found {
+				got = append(got, name+" "+workers.Spec.Template.Spec.FailureDomain)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff([][]string{{"a1", "a2"}, want}, [][]string{names, got}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
 	}
 }
@@ -337,7 +444,7 @@ func TestTemplateTakesExtraKubeadmConfiguration(t *testing.T) {
 	values := required()
 	values["CTLPLANE_KUBEADM_EXTRA_CONFIG"] = "\n    preKubeadmCommands:\n    - control plane"
 	values["WORKERS_KUBEADM_EXTRA_CONFIG"] = "\n      preKubeadmCommands:\n      - workers"
-	objects := load(t, plain, values)
+	objects := load(t, dhcp, values)
 
 	controlPlane := objects["KubeadmControlPlane/blue"].(*controlplanev1.KubeadmControlPlane)
 	if diff := cmp.Diff([]string{"control plane"}, controlPlane.Spec.KubeadmConfigSpec.PreKubeadmCommands); diff != "" {
@@ -352,7 +459,7 @@ func TestTemplateTakesExtraKubeadmConfiguration(t *testing.T) {
 // TestTemplateNamesNodesByMetadata holds the agreement between kubeadm
 // configuration and data template: what the one reads the other must render.
 func TestTemplateNamesNodesByMetadata(t *testing.T) {
-	objects := load(t, plain, required())
+	objects := load(t, dhcp, required())
 	controlPlane := objects["KubeadmControlPlane/blue"].(*controlplanev1.KubeadmControlPlane).Spec.KubeadmConfigSpec
 	workers := objects["KubeadmConfigTemplate/blue-workers"].(*bootstrapv1.KubeadmConfigTemplate).Spec.Template.Spec
 	classObjects := load(t, class, nil)

@@ -71,7 +71,6 @@ func (r *release) run(t *testing.T, args ...string) []byte {
 	cmd.Env = []string{
 		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
 		"CLUSTER_APIENDPOINT_HOST=192.0.2.100", "IMAGE_URL=http://images.example.com/node.qcow2", "IMAGE_CHECKSUM=0123",
-		"IPPOOL_START=192.0.2.101", "IPPOOL_END=192.0.2.150", "IPPOOL_GATEWAY=192.0.2.1", "DNS_SERVER=192.0.2.1",
 	}
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -169,11 +168,11 @@ func TestClusterctlReadsTheRelease(t *testing.T) {
 	}
 
 	cluster := []string{
-		"Cluster", "IPPool", "KubeadmConfigTemplate", "KubeadmControlPlane", "MachineDeployment",
+		"Cluster", "KubeadmConfigTemplate", "KubeadmControlPlane", "MachineDeployment",
 		"Metal3Cluster", "Metal3DataTemplate", "Metal3MachineTemplate",
 	}
 	topology := []string{
-		"Cluster", "ClusterClass", "IPPool", "KubeadmConfigTemplate", "KubeadmControlPlaneTemplate",
+		"Cluster", "ClusterClass", "KubeadmConfigTemplate", "KubeadmControlPlaneTemplate",
 		"Metal3ClusterTemplate", "Metal3DataTemplate", "Metal3MachineTemplate",
 	}
 	for flavor, want := range map[string][]string{"": cluster, "topology": topology} {

@@ -18,7 +18,6 @@ package story
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -54,7 +53,7 @@ type Cluster struct {
 // Create makes the cluster from our cluster template, with the tenant's rights. Each change is
 // made to every object of it before.
 func (c Cluster) Create(ctx context.Context, repo components.Repo, tenant *Tenant, changes ...func(*unstructured.Unstructured)) error {
-	return c.create(ctx, repo, tenant, "cluster-template.yaml", changes...)
+	return c.create(ctx, repo, tenant, "cluster-template-ipam.yaml", changes...)
 }
 
 func (c Cluster) create(
@@ -64,11 +63,8 @@ func (c Cluster) create(
 	if err != nil {
 		return err
 	}
-	objects, err := manifests.Process(template, c.variables(tenant.Namespace))
+	objects, err := manifests.Process(template, c.Variables(tenant.Namespace))
 	if err != nil {
-		return fmt.Errorf("cluster template: %w", err)
-	}
-	if err := c.identify(objects); err != nil {
 		return fmt.Errorf("cluster template: %w", err)
 	}
 	for _, object := range objects {
@@ -82,22 +78,9 @@ func (c Cluster) create(
 	return nil
 }
 
-// identify adds the identityRef, as a tenant would to what clusterctl generates.
-func (c Cluster) identify(objects []*unstructured.Unstructured) error {
-	if c.Identity == "" {
-		return nil
-	}
-	for _, object := range objects {
-		if object.GetKind() == "Metal3Cluster" {
-			return unstructured.SetNestedField(object.Object, c.Identity, "spec", "identityRef", "name")
-		}
-	}
-	return errors.New("there is no Metal3Cluster for an identityRef")
-}
-
-// variables are what `clusterctl generate cluster` would ask its user for.
-func (c Cluster) variables(namespace string) manifests.Variables {
-	return manifests.Variables{
+// Variables are what `clusterctl generate cluster` would ask its user for.
+func (c Cluster) Variables(namespace string) manifests.Variables {
+	variables := manifests.Variables{
 		"CLUSTER_NAME":                c.Name,
 		"NAMESPACE":                   namespace,
 		"KUBERNETES_VERSION":          KubernetesVersion,
@@ -112,6 +95,10 @@ func (c Cluster) variables(namespace string) manifests.Variables {
 		"IPPOOL_GATEWAY":              fmt.Sprintf("192.168.%d.1", c.Subnet),
 		"DNS_SERVER":                  fmt.Sprintf("192.168.%d.2", c.Subnet),
 	}
+	if c.Identity != "" {
+		variables["IDENTITY_REF"] = fmt.Sprintf("identityRef: {name: %s}", c.Identity)
+	}
+	return variables
 }
 
 // WaitRunning waits until the cluster has exactly the machines that it should

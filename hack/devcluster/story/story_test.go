@@ -78,18 +78,7 @@ func TestAServerOfRackA1IsLeft(t *testing.T) {
 }
 
 func TestTheTemplateGetsEveryVariable(t *testing.T) {
-	repo, err := components.FindRepo(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, err := os.ReadFile(repo.Path("templates", "cluster-template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := manifests.Process(template, Cluster{Name: "a", ControlPlanes: 3, Workers: 2}.variables("tenant-a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := generated(t, Cluster{Name: "a", ControlPlanes: 3, Workers: 2})
 	kinds := map[string]int{}
 	for _, object := range objects {
 		kinds[object.GetKind()]++
@@ -105,24 +94,33 @@ func TestTheTemplateGetsEveryVariable(t *testing.T) {
 }
 
 func TestAnIdentityIsThatOfTheMetal3Cluster(t *testing.T) {
-	object := func(kind string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "spec": map[string]any{}}}
+	for identity, want := range map[string]any{"": nil, "hosts": map[string]any{"name": "hosts"}} {
+		for _, object := range generated(t, Cluster{Name: "a", Identity: identity}) {
+			if object.GetKind() == "Metal3Cluster" {
+				if diff := cmp.Diff(want, object.Object["spec"].(map[string]any)["identityRef"]); diff != "" {
+					t.Errorf("identity %q (-want +got):\n%s", identity, diff)
+				}
+			}
+		}
 	}
-	whole, machine := object("Metal3Cluster"), object("Metal3MachineTemplate")
-	c := Cluster{Name: "a", Identity: "hosts"}
-	if err := c.identify([]*unstructured.Unstructured{machine, whole}); err != nil {
+}
+
+// generated are the objects of a cluster of tenant a.
+func generated(t *testing.T, c Cluster) []*unstructured.Unstructured {
+	t.Helper()
+	repo, err := components.FindRepo(".")
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"identityRef": map[string]any{"name": "hosts"}}
-	if diff := cmp.Diff([]any{want, map[string]any{}}, []any{whole.Object["spec"], machine.Object["spec"]}); diff != "" {
-		t.Errorf("spec of the cluster and of a template (-want +got):\n%s", diff)
+	template, err := os.ReadFile(repo.Path("templates", "cluster-template-ipam.yaml"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := c.identify([]*unstructured.Unstructured{machine}); err == nil {
-		t.Error("the identity is dropped without an error")
+	objects, err := manifests.Process(template, c.Variables("tenant-a"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := (Cluster{Name: "a"}).identify([]*unstructured.Unstructured{machine}); err != nil {
-		t.Errorf("a cluster without an identity needs no Metal3Cluster: %v", err)
-	}
+	return objects
 }
 
 func TestTheClassAndItsClustersGetEveryVariable(t *testing.T) {
@@ -132,7 +130,7 @@ func TestTheClassAndItsClustersGetEveryVariable(t *testing.T) {
 	}
 	for file, variables := range map[string]manifests.Variables{
 		"clusterclass-metal3.yaml":       nil,
-		"cluster-template-topology.yaml": Cluster{Name: "a", ControlPlanes: 1, Workers: 1}.variables("tenant-a"),
+		"cluster-template-topology.yaml": Cluster{Name: "a", ControlPlanes: 1, Workers: 1}.Variables("tenant-a"),
 	} {
 		template, err := os.ReadFile(repo.Path("templates", file))
 		if err != nil {
