@@ -68,7 +68,8 @@ help: ## List the targets
 ## Build
 
 .PHONY: build
-build: build-managers ## Build both managers and hostsim into bin/
+build: build-managers ## Build both managers, the plugin of kubectl and hostsim into bin/
+	go build -o bin/kubectl-metal3 ./cmd/kubectl-metal3
 	go -C test build -o "$(CURDIR)/bin/hostsim" ./tools/hostsim
 
 .PHONY: build-managers
@@ -86,9 +87,13 @@ docker-build: ## Build the images of both managers
 release: build-managers bin/tools/kustomize bin/tools/cyclonedx-gomod ## Write a release into OUT: a repository for clusterctl
 	DOCKER="$(DOCKER)" IMAGE_PREFIX="$(IMAGE_PREFIX)" IMAGE_TAG="$(IMAGE_TAG)" IMAGE_DIGESTS="$(IMAGE_DIGESTS)" hack/release.sh "$(OUT)" "$(RELEASE)"
 
+.PHONY: kubectl-metal3
+kubectl-metal3: ## Write the plugin of kubectl into OUT: an archive per platform and the manifest for krew
+	hack/kubectl-metal3.sh "$(OUT)" "$(RELEASE)"
+
 .PHONY: clean
 clean: ## Remove what was built; the components of the dev cluster and the tools stay
-	rm -rf out bin/manager bin/hostclaim-manager bin/hostsim
+	rm -rf out bin/manager bin/hostclaim-manager bin/kubectl-metal3 bin/hostsim
 
 ## Dev cluster
 
