@@ -35,7 +35,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/cluster"
@@ -52,8 +51,8 @@ const module = "github.com/metal3-io/cluster-api-provider-metal3/controllers/"
 func reconcilers() []any {
 	return []any{
 		claim.Reconciler{},
-		copies.Reconciler{},
 		orphan.Reconciler{},
+		orphan.CopyReconciler{},
 		policies.Reconciler{},
 		cluster.Reconciler{},
 		data.Reconciler{},

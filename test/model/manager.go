@@ -36,7 +36,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -64,7 +63,7 @@ type manager struct {
 
 	claims  *claim.Reconciler
 	orphans *orphan.Reconciler
-	copies  *copies.Reconciler
+	copies  *orphan.CopyReconciler
 	// secrets are the metadata of the Secrets that it has seen, by name, in each namespace that
 	// it watches, and listing the namespaces whose watch has not begun.
 	secrets map[string]map[string]metav1.ObjectMeta
@@ -92,7 +91,7 @@ func (m *manager) start() {
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
 	m.secrets, m.listing, m.passes = map[string]map[string]metav1.ObjectMeta{}, nil, nil
 	m.cache = store.NewCache(w.log, kept)
-	if err := errors.Join(claim.AddIndexes(w.ctx, m.cache), copies.AddIndexes(w.ctx, m.cache), orphan.AddIndexes(w.ctx, m.cache)); err != nil {
+	if err := errors.Join(claim.AddIndexes(w.ctx, m.cache), orphan.AddIndexes(w.ctx, m.cache)); err != nil {
 		w.fail("start", "%v", err)
 	}
 	m.controllers = []*controller{m.claimController(), m.orphanController(), m.copyController()}
@@ -170,7 +169,7 @@ func (m *manager) orphanController() *controller {
 // copyController is the reconciler of copies whose claim is gone.
 func (m *manager) copyController() *controller {
 	w := m.world
-	m.copies = &copies.Reconciler{
+	m.copies = &orphan.CopyReconciler{
 		Client:  client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
 		Live:    store.NewClient(w.backend, nil, gate),
 		Secrets: secretWatch{m},

@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -37,8 +38,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 )
 
 // reconcileDelete releases the host of the claim, see Releaser, and then lets the claim go.
@@ -328,14 +329,14 @@ func switchedOffBy(host *bmov1alpha1.BareMetalHost) time.Time {
 func (r Releaser) deleteCopies(
 	ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost,
 ) (binding.Wait, error) {
-	sweeper, own := copies.Sweeper{Live: r.Live, Writer: r.Client}, namespace == claim.Namespace
+	own := namespace == claim.Namespace
 	var err error
 	if !own {
 		r.Secrets.Ensure(namespace) // what comes after the list is seen by the watch
-		err = sweeper.OfClaim(ctx, claim.UID, namespace)
+		err = r.DeleteCopies(ctx, namespace, infrav1.SecretClaimUIDLabel, claim.UID)
 	}
 	if err == nil && host != nil {
-		err = sweeper.NextTo(ctx, host)
+		err = r.DeleteCopies(ctx, namespace, infrav1.SecretHostUIDLabel, host.UID)
 	}
 	switch {
 	case apierrors.IsForbidden(err) && own: // nothing was copied, and such an install needs no rights on secrets
@@ -344,4 +345,28 @@ func (r Releaser) deleteCopies(
 		return binding.Wait{Reason: infrav1.SecretsForbiddenReason, Message: missingRight("delete", namespace, hostSecretsRole)}, nil
 	}
 	return binding.Wait{}, err
+}
+
+// DeleteCopies deletes the copied Secrets of a namespace of hosts by a label: SecretClaimUIDLabel selects those
+// made for a claim, SecretHostUIDLabel those that a host owns, for whatever claim: a manager that wrote while it
+// was no leader any more leaves such copies. They are looked for at the release and not at the bind, which would
+// pay for two lists and still miss what is written late; no host refers to a copy but by a locked patch.
+func (r Releaser) DeleteCopies(ctx context.Context, namespace, label string, uid types.UID) error {
+	secrets := &metav1.PartialObjectMetadataList{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := r.Live.List(ctx, secrets, client.InNamespace(namespace), client.MatchingLabels{label: string(uid)}); err != nil {
+		return fmt.Errorf("list the copied secrets: %w", err)
+	}
+	for i := range secrets.Items {
+		secret := secrets.Items[i].ObjectMeta
+		copied := secret.Labels[infrav1.SecretClaimUIDLabel] != "" && secret.Labels[infrav1.SecretKindLabel] != ""
+		owned := slices.ContainsFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == uid })
+		if !copied || label == infrav1.SecretHostUIDLabel && !owned {
+			continue
+		}
+		if err := secretcopy.Delete(ctx, r.Client, secret); err != nil {
+			return fmt.Errorf("delete the copied secret %s: %w", secret.Name, err)
+		}
+	}
+	return nil
 }

@@ -36,13 +36,18 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
-// The field indexes of hosts and claims, besides those of package copies.
+// The field indexes of hosts and claims, besides those of package orphan.
 const (
+	// ClaimsByUID finds the claim with a UID.
+	ClaimsByUID = "claim.uid"
+	// ClaimsBySecret finds claims by the secrets that concern them: those that they name, as
+	// namespace/name, and their copies by name.
+	ClaimsBySecret = "claim.secret"
+
 	hostsByConsumer       = "host.consumer"       // hosts by the claim that they name, see binding.ClaimKey
 	hostsByMovedClaim     = "host.movedClaim"     // hosts that may have been moved with a claim, by namespace and name of that
 	claimsByHostNamespace = "claim.hostNamespace" // claims by the namespace of their host
@@ -68,7 +73,21 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		indexer.IndexField(ctx, claim, claimsByFacts, watch.Index(func(c *bmov1alpha1.HostClaim) []string {
 			return []string{binding.HardwareDataName(c.Name)}
 		})),
+		indexer.IndexField(ctx, claim, ClaimsByUID, watch.Index(func(c *bmov1alpha1.HostClaim) []string {
+			return []string{string(c.UID)}
+		})),
+		indexer.IndexField(ctx, claim, ClaimsBySecret, watch.Index(secretsOf)),
 	)
+}
+
+func secretsOf(claim *bmov1alpha1.HostClaim) []string {
+	out := binding.CopyNames(claim.UID)
+	for _, kind := range binding.SecretKinds {
+		if name := binding.SecretName(claim, kind); name != "" {
+			out = append(out, claim.Namespace+"/"+name)
+		}
+	}
+	return out
 }
 
 // SetupWithManager registers the watches that wake claims. There is no other
@@ -204,8 +223,8 @@ func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string)
 		return append(r.claims(ctx, client.InNamespace(namespace)),
 			r.claims(ctx, client.MatchingFields{claimsByHostNamespace: namespace})...)
 	}
-	return append(r.claims(ctx, client.MatchingFields{copies.ClaimsBySecret: namespace + "/" + name}),
-		r.claims(ctx, client.MatchingFields{copies.ClaimsBySecret: name})...)
+	return append(r.claims(ctx, client.MatchingFields{ClaimsBySecret: namespace + "/" + name}),
+		r.claims(ctx, client.MatchingFields{ClaimsBySecret: name})...)
 }
 
 // claims lists claims from the cache.

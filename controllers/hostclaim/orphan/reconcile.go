@@ -48,7 +48,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -154,8 +153,7 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 // gone for ever.
 func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHost, plan Plan) (ctrl.Result, error) {
 	begins := !begun(host) // the first pass reports the release
-	releaser := claim.Releaser{Client: r.Client, Live: r.Live, Secrets: r.Secrets, Clock: r.Clock}
-	released, err := releaser.Release(ctx, host, binding.Cleared(host), func(context.Context) error { return nil })
+	released, err := r.releaser().Release(ctx, host, binding.Cleared(host), func(context.Context) error { return nil })
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -172,6 +170,10 @@ func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHos
 		r.warn(host, plan.Step, released.Wait)
 	}
 	return r.wakeAt(released.Until), nil
+}
+
+func (r *Reconciler) releaser() claim.Releaser {
+	return claim.Releaser{Client: r.Client, Live: r.Live, Secrets: r.Secrets, Clock: r.Clock}
 }
 
 // tidy cleans a host that names no claim and still carries traces of a bind. A claim
@@ -191,8 +193,8 @@ func (r *Reconciler) tidy(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 		return err
 	}
 	if uid != "" && !exists {
-		sweeper := copies.Sweeper{Live: r.Live, Writer: r.Client}
-		if err := sweeper.OfClaim(ctx, uid, host.Namespace); err != nil && !apierrors.IsForbidden(err) {
+		err := r.releaser().DeleteCopies(ctx, host.Namespace, infrav1.SecretClaimUIDLabel, uid)
+		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
 	}
@@ -210,7 +212,7 @@ func (r *Reconciler) named(
 	ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID, by func(*bmov1alpha1.HostClaim, *bmov1alpha1.BareMetalHost) bool,
 ) (exists, named bool, err error) {
 	known := &bmov1alpha1.HostClaimList{}
-	err = r.Client.List(ctx, known, client.MatchingFields{copies.ClaimsByUID: string(uid)}, client.UnsafeDisableDeepCopy)
+	err = r.Client.List(ctx, known, client.MatchingFields{claim.ClaimsByUID: string(uid)}, client.UnsafeDisableDeepCopy)
 	if err != nil || len(known.Items) == 0 {
 		return false, false, err
 	}

@@ -40,14 +40,23 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
-// hostsByTrace finds hosts by namespace and name of the claim that they name, and strays by the UIDs
-// of the claims whose traces they carry.
-const hostsByTrace = "host.trace"
+const (
+	// hostsByTrace finds hosts by namespace and name of the claim that they name, and strays by the UIDs
+	// of the claims whose traces they carry.
+	hostsByTrace = "host.trace"
+	// hostsByConsumerUID finds the host that names the claim with a UID.
+	hostsByConsumerUID = "host.consumerUID"
+)
 
-// AddIndexes declares the field indexes of the controller. Call it before the cache starts.
+// AddIndexes declares the field indexes of both controllers. Call it before the cache starts.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostsByTrace, watch.Index(traces))
+	return errors.Join(
+		indexer.IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostsByTrace, watch.Index(traces)),
+		indexer.IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostsByConsumerUID, watch.Index(consumerUID)),
+	)
 }
+
+func consumerUID(host *bmov1alpha1.BareMetalHost) []string { return []string{string(claimOf(host))} }
 
 func traces(host *bmov1alpha1.BareMetalHost) []string {
 	switch {

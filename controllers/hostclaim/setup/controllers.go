@@ -34,7 +34,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -48,7 +47,7 @@ import (
 // CacheOptions and ClientOptions. Their metrics go to the registry.
 func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry prometheus.Registerer) error {
 	indexer := mgr.GetFieldIndexer()
-	if err := errors.Join(claim.AddIndexes(ctx, indexer), copies.AddIndexes(ctx, indexer), orphan.AddIndexes(ctx, indexer)); err != nil {
+	if err := errors.Join(claim.AddIndexes(ctx, indexer), orphan.AddIndexes(ctx, indexer)); err != nil {
 		return fmt.Errorf("declare the field indexes: %w", err)
 	}
 	recorder := mgr.GetEventRecorder(reporter)
@@ -82,7 +81,7 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 
 // addCopies adds the controller of copies whose claim does not exist any more.
 func addCopies(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch) error {
-	reconciler := &copies.Reconciler{
+	reconciler := &orphan.CopyReconciler{
 		Client:  writer,
 		Live:    mgr.GetAPIReader(),
 		Secrets: secrets,

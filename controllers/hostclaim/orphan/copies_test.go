@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package copies
+package orphan
 
 import (
 	"context"
@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,10 +34,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
@@ -47,17 +50,17 @@ type bill struct {
 	lists []string
 }
 
-// newReconciler has a host in namespace infra and a claim with UID "kept" in tenant.
+// newCopyReconciler has a host in namespace infra and a claim with UID "kept" in tenant.
 // It may delete secrets in infra only.
-func newReconciler(t *testing.T, objects ...client.Object) (*Reconciler, *bill) {
+func newCopyReconciler(t *testing.T, objects ...client.Object) (*CopyReconciler, *bill) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, naming(""), claim("kept"))...).
-		WithIndex(&bmov1alpha1.HostClaim{}, ClaimsByUID, watch.Index(uid[*bmov1alpha1.HostClaim])).
-		WithIndex(&bmov1alpha1.BareMetalHost{}, hostsByConsumerUID, watch.Index(uid[*bmov1alpha1.BareMetalHost])).
+	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, naming(""), claimWith("kept"))...).
+		WithIndex(&bmov1alpha1.HostClaim{}, claim.ClaimsByUID, watch.Index(func(c *bmov1alpha1.HostClaim) []string { return []string{string(c.UID)} })).
+		WithIndex(&bmov1alpha1.BareMetalHost{}, hostsByConsumerUID, watch.Index(consumerUID)).
 		Build()
 	b := &bill{}
 	live := interceptor.NewClient(server, interceptor.Funcs{
@@ -79,7 +82,7 @@ func newReconciler(t *testing.T, objects ...client.Object) (*Reconciler, *bill) 
 			return c.Delete(ctx, o, options...)
 		},
 	})
-	return &Reconciler{Client: writer, Live: live}, b
+	return &CopyReconciler{Client: writer, Live: live}, b
 }
 
 // lookalike is a Secret with name and labels of a copy. Source is namespace/name.
@@ -106,7 +109,7 @@ func TestHostileSecretsCostNoList(t *testing.T) {
 			for i := range 50 {
 				secrets = append(secrets, secretOf(types.UID(fmt.Sprint("former-", i))))
 			}
-			r, b := newReconciler(t, secrets...)
+			r, b := newCopyReconciler(t, secrets...)
 			for _, secret := range secrets {
 				result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(secret)})
 				if err != nil || result != (ctrl.Result{}) {
@@ -134,7 +137,7 @@ func TestCopyNextToAHost(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, b := newReconciler(t, test.copy)
+			r, b := newCopyReconciler(t, test.copy)
 			key := client.ObjectKeyFromObject(test.copy)
 			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
 			if refused := errors.Is(err, reconcile.TerminalError(nil)); refused != test.refused || !refused && err != nil {
@@ -147,5 +150,73 @@ func TestCopyNextToAHost(t *testing.T) {
 				t.Errorf("claims were listed in %q, want %d lists of the tenant's namespace", b.lists, test.lists)
 			}
 		})
+	}
+}
+
+func claimWith(uid types.UID) *bmov1alpha1.HostClaim {
+	return &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "machine", UID: uid}}
+}
+
+// naming returns a host that names the claim with a UID; empty for none.
+func naming(uid types.UID) *bmov1alpha1.BareMetalHost {
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "host-0", UID: "host-uid"}}
+	if uid != "" {
+		host.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Namespace: "tenant", Name: "machine", UID: uid,
+		}
+	}
+	return host
+}
+
+func TestEnds(t *testing.T) {
+	tests := map[string]struct {
+		before, after client.Object
+		want          bool
+	}{
+		"a claim that changes":                 {claimWith("a"), claimWith("a"), false},
+		"a claim that was replaced":            {claimWith("a"), claimWith("b"), true},
+		"a host that gets a claim":             {naming(""), naming("a"), false},
+		"a host that keeps its claim":          {naming("a"), naming("a"), false},
+		"a host that ceases to name its claim": {naming("a"), naming(""), true},
+		"a host that was moved with its claim": {naming("a"), naming("b"), true},
+	}
+	for name, tt := range tests {
+		if got := ends().Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+	}
+	if ends().Create(event.CreateEvent{Object: claimWith("a")}) || !ends().Delete(event.DeleteEvent{Object: claimWith("a")}) {
+		t.Error("a claim ends with its deletion, and not with its creation")
+	}
+}
+
+// seen is a watch that has seen Secrets, by name, and was asked for namespaces.
+type seen struct {
+	where map[string][]string
+	asked []string
+}
+
+func (s *seen) Ensure(namespace string)    { s.asked = append(s.asked, namespace) }
+func (s *seen) Where(name string) []string { return s.where[name] }
+
+func TestEndOfAClaimLooksAtTheCopiesThatWereSeen(t *testing.T) {
+	watch := &seen{where: map[string][]string{
+		binding.CopyName("a", binding.UserData): {"infra", "other"}, binding.CopyName("b", binding.UserData): {"infra"},
+	}}
+	r := &CopyReconciler{Secrets: watch}
+	want := []reconcile.Request{
+		request("infra", binding.CopyName("a", binding.UserData)), request("other", binding.CopyName("a", binding.UserData)),
+	}
+	for name, object := range map[string]client.Object{"the claim": claimWith("a"), "its host": naming("a")} {
+		if diff := cmp.Diff(want, r.toCopies(t.Context(), object)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := r.toCopies(t.Context(), naming("")); got != nil {
+		t.Errorf("a free host: %v", got)
+	}
+	r.watchNamespace(t.Context(), claimWith("a"))
+	if diff := cmp.Diff([]string{"tenant"}, watch.asked); diff != "" {
+		t.Errorf("namespaces that are watched (-want +got):\n%s", diff)
 	}
 }
