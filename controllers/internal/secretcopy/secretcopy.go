@@ -24,6 +24,8 @@ package secretcopy
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +73,7 @@ func Write(ctx context.Context, writer client.Client, current metav1.ObjectMeta,
 		locked.ResourceVersion = patch.OnlyNew
 	}
 	version, err := patch.ApplyVersioned(ctx, writer, locked, fieldOwner)
-	if apierrors.IsInvalid(err) && Exists(current) {
+	if immutable(err) && Exists(current) {
 		if err := Delete(ctx, writer, current); err != nil {
 			return err
 		}
@@ -79,6 +81,18 @@ func Write(ctx context.Context, writer client.Client, current metav1.ObjectMeta,
 	}
 	desired.ResourceVersion = version
 	return err
+}
+
+// immutable reports whether nothing is wrong with a write but that it changes what no update can: the type of a
+// Secret, or what is marked as immutable.
+func immutable(err error) bool {
+	var refused *apierrors.StatusError
+	if !apierrors.IsInvalid(err) || !errors.As(err, &refused) || refused.ErrStatus.Details == nil {
+		return false
+	}
+	return !slices.ContainsFunc(refused.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Field != "type" && cause.Type != metav1.CauseTypeForbidden
+	})
 }
 
 // Delete deletes exactly the copy that was read.

@@ -18,11 +18,13 @@ package secretcopy
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
@@ -83,6 +85,15 @@ func TestWrite(t *testing.T) {
 	if err := write(made, first); !apierrors.IsConflict(err) {
 		t.Errorf("a Secret that was changed since: error %v, want a conflict", err)
 	}
+	// Content that the API server does not take is no reason to lose the copy that is there.
+	large := copied(corev1.SecretTypeOpaque, "userData", strings.Repeat("c", corev1.MaxSecretSize+1))
+	large.Annotations = second.Annotations
+	if err := write(changed, large); !apierrors.IsInvalid(err) {
+		t.Errorf("a Secret that is too large: error %v, want it to be invalid", err)
+	}
+	if kept, value := read(); kept.UID != changed.UID || value != "b" {
+		t.Errorf("the copy that was there is gone: %+v with %q", kept, value)
+	}
 	// The type of a Secret cannot be changed.
 	if err := write(changed, copied(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, "{}")); err != nil {
 		t.Fatal(err)
@@ -90,6 +101,17 @@ func TestWrite(t *testing.T) {
 	anew, _ := read()
 	if anew.UID == changed.UID {
 		t.Error("a Secret of another type was not made anew")
+	}
+	fixed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "copy"}}
+	if err := server.Client.Patch(t.Context(), fixed, client.RawPatch(types.MergePatchType, []byte(`{"immutable":true}`))); err != nil {
+		t.Fatal(err)
+	}
+	immutable, _ := read()
+	if err := write(immutable, copied(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, `{"auths":{}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if anew, _ = read(); anew.UID == immutable.UID {
+		t.Error("an immutable Secret was not made anew")
 	}
 	if err := write(changed, second); !apierrors.IsConflict(err) {
 		t.Errorf("a Secret that was made anew since: error %v, want a conflict", err)
