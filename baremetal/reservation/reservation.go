@@ -14,6 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package reservation defines which claims are kept for a machine to come. The provider manager
+// reserves a claim and has it adopted, and the hostclaim manager keeps its host meanwhile: both
+// must mean the same claims.
 package reservation
 
 import (

@@ -17,11 +17,17 @@ limitations under the License.
 package queue
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // Buckets are token buckets, one for each key, such as an object or a namespace. A full one is
@@ -86,4 +92,40 @@ func (b *Buckets[K]) of(key K, now time.Time) *rate.Limiter {
 
 func (b *Buckets[K]) full(limiter *rate.Limiter, now time.Time) bool {
 	return limiter.TokensAt(now) >= float64(b.burst)
+}
+
+const (
+	// afterConflict is when a pass that met a newer object is made again. By then the cache
+	// mostly shows that object, and its event has asked for the pass anyway.
+	afterConflict = 50 * time.Millisecond
+	// passBurst is how many passes of an object may follow each other at once, and passEvery
+	// how long each one after these takes to come back. An object needs fewer in its life; one
+	// that has more is turned back and forth, by another cluster perhaps, or loses to another
+	// writer each time.
+	passBurst = 30
+	passEvery = 2 * time.Second
+)
+
+// Conflicts returns a reconciler that runs r. Where r fails for nothing but conflicts, it asks for
+// another pass soon: the write was refused as it had to be, and the next pass decides anew.
+func Conflicts(r reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, object request) (ctrl.Result, error) {
+		result, err := r.Reconcile(ctx, object)
+		if err == nil || !patch.OnlyConflicts(err) {
+			return result, err
+		}
+		ctrl.LoggerFrom(ctx).V(4).Info("Another write came first, trying again", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	})
+}
+
+// Spaced is Conflicts, and spaces out the passes of an object that has very many.
+func Spaced(r reconcile.Reconciler, clock clock.PassiveClock) reconcile.Reconciler {
+	passes, r := NewBuckets[request](rate.Every(passEvery), passBurst), Conflicts(r)
+	return reconcile.Func(func(ctx context.Context, object request) (ctrl.Result, error) {
+		if wait := passes.Take(object, clock.Now()); wait > 0 {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
+		return r.Reconcile(ctx, object)
+	})
 }
