@@ -157,12 +157,18 @@ test-e2e: ## Play the stories on dev clusters of their own, each benchmark in sm
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) ./tools/bench/...
 	$(MAKE) test-e2e-capi GINKGO_LABEL_FILTER=PR-Blocking
 
+SPECS = cd test/capi-e2e && go tool ginkgo --vet=off -v --trace --focus='$(GINKGO_FOCUS)' --label-filter='$(GINKGO_LABEL_FILTER)' \
+	--procs=$(GINKGO_NODES) --timeout=$(GINKGO_TIMEOUT) --output-dir='$(ARTIFACTS)' --junit-report=junit.e2e_suite.1.xml \
+	. -- -e2e.artifacts-folder='$(ARTIFACTS)'
+
 .PHONY: test-e2e-capi
 test-e2e-capi: release ## Play Cluster API's own end-to-end specs on a dev cluster of their own
 	$(DEVCLUSTER) build >/dev/null
-	cd test/capi-e2e && go tool ginkgo --vet=off -v --trace --focus='$(GINKGO_FOCUS)' --label-filter='$(GINKGO_LABEL_FILTER)' \
-		--procs=$(GINKGO_NODES) --timeout=$(GINKGO_TIMEOUT) --output-dir='$(ARTIFACTS)' --junit-report=junit.e2e_suite.1.xml \
-		. -- -e2e.artifacts-folder='$(ARTIFACTS)'
+	$(SPECS)
+
+.PHONY: test-e2e-kind
+test-e2e-kind: docker-build release ## Play them on a kind cluster; needs Docker and the releases of Cluster API
+	$(SPECS) -e2e.kind
 
 # They are parts of test-unit and test-api; here they print what each came to.
 .PHONY: test-attacks

@@ -17,14 +17,20 @@ limitations under the License.
 package capie2e
 
 import (
+	"bytes"
+	"os"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/test/e2e"
+	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -68,6 +74,38 @@ var _ = ginkgo.Describe("When following the quick start with a ClusterClass", fu
 			ControlPlaneMachineCount: ptr.To[int64](3),
 			WorkerMachineCount:       ptr.To[int64](2),
 			PostMachinesProvisioned:  resourceVersionsAreStable,
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When finalizers and owner references are lost", func() {
+	e2e.QuickStartSpec(ctx, func() e2e.QuickStartSpecInput {
+		return e2e.QuickStartSpecInput{
+			E2EConfig:               e2eConfig,
+			ClusterctlConfigPath:    clusterctlConfigPath,
+			BootstrapClusterProxy:   bootstrapClusterProxy,
+			ArtifactFolder:          *artifactFolder,
+			SkipCleanup:             *skipCleanup,
+			InfrastructureProvider:  ptr.To(infrastructureProvider),
+			PostNamespaceCreated:    bindManagers,
+			PostMachinesProvisioned: survivesLosses,
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When finalizers and owner references of a cluster of a ClusterClass are lost", func() {
+	ginkgo.BeforeEach(imageOfVersion)
+	e2e.QuickStartSpec(ctx, func() e2e.QuickStartSpecInput {
+		return e2e.QuickStartSpecInput{
+			E2EConfig:               e2eConfig,
+			ClusterctlConfigPath:    clusterctlConfigPath,
+			BootstrapClusterProxy:   bootstrapClusterProxy,
+			ArtifactFolder:          *artifactFolder,
+			SkipCleanup:             *skipCleanup,
+			InfrastructureProvider:  ptr.To(infrastructureProvider),
+			PostNamespaceCreated:    bindManagers,
+			Flavor:                  ptr.To("topology"),
+			PostMachinesProvisioned: survivesLosses,
 		}
 	})
 })
@@ -126,6 +164,20 @@ var _ = ginkgo.Describe("When remediating a worker by a reboot", func() {
 			InfrastructureProvider: ptr.To(infrastructureProvider),
 			PostNamespaceCreated:   bindManagers,
 			Flavor:                 ptr.To("metal3-remediation"),
+		}
+	})
+})
+
+var _ = ginkgo.Describe("When remediating a control plane", func() {
+	e2e.KCPRemediationSpec(ctx, func() e2e.KCPRemediationSpecInput {
+		return e2e.KCPRemediationSpecInput{
+			E2EConfig:              e2eConfig,
+			ClusterctlConfigPath:   clusterctlConfigPath,
+			BootstrapClusterProxy:  bootstrapClusterProxy,
+			ArtifactFolder:         *artifactFolder,
+			SkipCleanup:            *skipCleanup,
+			InfrastructureProvider: ptr.To(infrastructureProvider),
+			PostNamespaceCreated:   holdServers,
 		}
 	})
 })
@@ -204,6 +256,41 @@ var _ = ginkgo.Describe("When upgrading a cluster of a ClusterClass", func() {
 		}
 	})
 })
+
+var _ = ginkgo.Describe("When making, upgrading and deleting many clusters", func() {
+	ginkgo.BeforeEach(imageOfVersion)
+	e2e.ScaleSpec(ctx, func() e2e.ScaleSpecInput {
+		return e2e.ScaleSpecInput{
+			E2EConfig:                        e2eConfig,
+			ClusterctlConfigPath:             clusterctlConfigPath,
+			BootstrapClusterProxy:            bootstrapClusterProxy,
+			ArtifactFolder:                   *artifactFolder,
+			SkipCleanup:                      *skipCleanup,
+			InfrastructureProvider:           ptr.To(infrastructureProvider),
+			PostNamespaceCreated:             bindManagers,
+			PostScaleClusterNamespaceCreated: withDataOfItsOwn,
+			Flavor:                           ptr.To("topology"),
+			ClusterClassName:                 "metal3",
+			ClusterCount:                     ptr.To[int64](4),
+			Concurrency:                      ptr.To[int64](4),
+			WorkerPerMachineDeploymentCount:  ptr.To[int64](2),
+		}
+	})
+})
+
+// withDataOfItsOwn gives a cluster of the ScaleSpec a port, and the addresses and data templates that the spec
+// takes for parts of the class.
+func withDataOfItsOwn(_ framework.ClusterProxy, _, _ string, class, cluster []byte) (classOut, clusterOut []byte) {
+	port := freePort()
+	objects, err := yaml.ToUnstructured(class)
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	data, err := yaml.FromUnstructured(slices.DeleteFunc(objects, func(o unstructured.Unstructured) bool {
+		return o.GetKind() != "IPPool" && o.GetKind() != "Metal3DataTemplate"
+	}))
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	cluster = bytes.ReplaceAll(cluster, []byte("port: "+os.Getenv("CLUSTER_APIENDPOINT_PORT")), []byte("port: "+port))
+	return class, slices.Concat(cluster, []byte("\n---\n"), data)
+}
 
 // withoutAnnotationsOfOurs leaves the metadata that Cluster API has put on an object.
 func withoutAnnotationsOfOurs(object client.Object) clusterv1.ObjectMeta {

@@ -23,14 +23,17 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/cluster-api/test/framework"
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
@@ -50,7 +53,8 @@ import (
 var (
 	configPath     = flag.String("e2e.config", "config/metal3.yaml", "configuration of the suite")
 	artifactFolder = flag.String("e2e.artifacts-folder", "", "folder for logs, and for the objects and events of each spec")
-	skipCleanup    = flag.Bool("e2e.skip-resource-cleanup", false, "leave what the specs make, and the dev cluster, behind")
+	skipCleanup    = flag.Bool("e2e.skip-resource-cleanup", false, "leave what the specs make, and the management cluster, behind")
+	useKind        = flag.Bool("e2e.kind", false, "play the specs on a kind cluster instead of a dev cluster")
 )
 
 var (
@@ -62,6 +66,8 @@ var (
 	clusterctlConfigPath string
 	// bootstrapClusterProxy is the management cluster as the specs see it.
 	bootstrapClusterProxy framework.ClusterProxy
+	// serverAddress is where simulated servers serve their clusters.
+	serverAddress string
 )
 
 const (
@@ -70,7 +76,7 @@ const (
 	infrastructureProvider = "metal3:v1.14.99"
 	// serverNamespace and servers are the pool; the largest spec has twelve machines and replaces some.
 	serverNamespace = "infra"
-	servers         = 24
+	servers         = 36
 )
 
 func TestE2E(t *testing.T) {
@@ -90,14 +96,28 @@ func TestE2E(t *testing.T) {
 // The first process starts what all of them share.
 var _ = ginkgo.SynchronizedBeforeSuite(func() []byte {
 	e2eConfig = loadConfig()
-	addFlavors(&e2eConfig.Providers[0])
+	for i := range e2eConfig.Providers {
+		if isOurs(e2eConfig.Providers[i]) {
+			addFlavors(&e2eConfig.Providers[i])
+		}
+	}
 	repository := clusterctl.CreateRepository(ctx, clusterctl.CreateRepositoryInput{
 		RepositoryFolder: filepath.Join(*artifactFolder, "repository"), E2EConfig: e2eConfig,
 	})
-	return []byte(repository + "\n" + startDevCluster())
+	repo, err := components.FindRepo(".")
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	kubeconfig, address := "", "127.0.0.1"
+	if *useKind {
+		kubeconfig, address = startKind(repo, repository)
+	} else {
+		kubeconfig = startDevCluster(repo)
+	}
+	return []byte(strings.Join([]string{repository, kubeconfig, address}, "\n"))
 }, func(shared []byte) {
-	path, kubeconfig, _ := strings.Cut(string(shared), "\n")
-	clusterctlConfigPath = path
+	parts := strings.Split(string(shared), "\n")
+	gomega.Expect(parts).To(gomega.HaveLen(3))
+	var kubeconfig string
+	clusterctlConfigPath, kubeconfig, serverAddress = parts[0], parts[1], parts[2]
 	e2eConfig = loadConfig()
 	bootstrapClusterProxy = framework.NewClusterProxy("bootstrap", kubeconfig, scheme())
 })
@@ -110,36 +130,42 @@ var _ = ginkgo.SynchronizedAfterSuite(func() {}, func() {
 
 // Each cluster is served at a port of its own, so that none waits for another to be gone.
 var _ = ginkgo.BeforeEach(func() {
+	ginkgo.GinkgoT().Setenv("CLUSTER_APIENDPOINT_HOST", serverAddress)
+	ginkgo.GinkgoT().Setenv("CLUSTER_APIENDPOINT_PORT", freePort())
+})
+
+// freePort returns a port on which nothing listens.
+func freePort() string {
 	ports, err := cluster.FreePorts(1)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	ginkgo.GinkgoT().Setenv("CLUSTER_APIENDPOINT_PORT", strconv.Itoa(ports[0]))
-})
+	return strconv.Itoa(ports[0])
+}
 
 // loadConfig reads the configuration. On the dev cluster, Cluster API runs already, and clusterctl needs no
 // other provider than ours.
 func loadConfig() *clusterctl.E2EConfig {
 	config := clusterctl.LoadE2EConfig(ctx, clusterctl.LoadE2EConfigInput{ConfigPath: *configPath})
-	var ours []clusterctl.ProviderConfig
-	for _, provider := range config.Providers {
-		if provider.Name == "metal3" && provider.Type == "InfrastructureProvider" {
-			ours = append(ours, provider)
-		}
+	if !*useKind {
+		config.Providers = slices.DeleteFunc(config.Providers, func(p clusterctl.ProviderConfig) bool { return !isOurs(p) })
 	}
-	config.Providers = ours
 	return config
+}
+
+// isOurs reports whether a provider is the one that this repository releases with templates.
+func isOurs(p clusterctl.ProviderConfig) bool {
+	return p.Name == "metal3" && p.Type == "InfrastructureProvider"
 }
 
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	framework.TryAddDefaultSchemes(s)
+	gomega.Expect(bmov1alpha1.AddToScheme(s)).To(gomega.Succeed())
 	return s
 }
 
 // startDevCluster starts a dev cluster with servers whose power is simulated too, ends it with the suite, and
 // returns the kubeconfig of its administrator.
-func startDevCluster() string {
-	repo, err := components.FindRepo(".")
-	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+func startDevCluster(repo components.Repo) string {
 	out := console.New(ginkgo.GinkgoWriter)
 	up, err := stack.Up(ctx, stack.Options{
 		Repo: repo, Dir: filepath.Join(*artifactFolder, "dev-cluster"), Managers: manager.WithSimulatedHosts(), Out: out,
@@ -148,12 +174,18 @@ func startDevCluster() string {
 	if !*skipCleanup {
 		ginkgo.DeferCleanup(endDevCluster, up)
 	}
-	w, err := world.Open(ctx, up.Admin)
+	publishServer(up.Admin, up.Server)
+	registerServers(up.Admin)
+	return cluster.AdminKubeconfig(up.Dir)
+}
+
+// registerServers makes the pool that every namespace may have servers of.
+func registerServers(admin *rest.Config) {
+	w, err := world.Open(ctx, admin)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	pool := story.Pool{Namespace: serverNamespace, Servers: servers}
 	gomega.Expect(pool.Register(ctx, w.Hosts)).To(gomega.Succeed())
 	gomega.Expect(pool.WaitAvailable(ctx, w, func(string) {})).To(gomega.Succeed())
-	return cluster.AdminKubeconfig(up.Dir)
 }
 
 // endDevCluster leaves the logs of its processes among the artifacts.
