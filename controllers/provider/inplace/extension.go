@@ -14,6 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package inplace serves Cluster API's hooks for updates in place. It reads the objects of the
+// Machine that a request names, decides in plan.go and plan_cover.go, and carries out; the servers are
+// written anew by the machine controller. Cluster API calls it repeatedly until an update is done;
+// nothing else wakes it. It takes only the name of a Machine from a request: what is to be done
+// follows from the objects in the API server.
 package inplace
 
 import (
@@ -35,7 +40,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/inplace"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -65,8 +69,8 @@ type objects struct {
 }
 
 // advance takes one step after the other until there is none to take now.
-func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (inplace.Plan, error) {
-	var plan inplace.Plan
+func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (Plan, error) {
+	var plan Plan
 	asked := false
 	for range maxSteps {
 		o, err := e.read(ctx, machine)
@@ -75,9 +79,9 @@ func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (inpl
 		}
 		facts := o.observed()
 		facts.Asked = asked
-		plan = inplace.Next(facts)
+		plan = Next(facts)
 		switch plan.Step {
-		case inplace.Wait, inplace.Done, inplace.Refuse:
+		case Wait, Done, Refuse:
 			return plan, nil
 		}
 		ctrl.LoggerFrom(ctx).Info("Taking a step of an update in place", "step", plan.Step)
@@ -86,7 +90,7 @@ func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (inpl
 		} else if err != nil {
 			return plan, fmt.Errorf("step %s: %w", plan.Step, err)
 		}
-		asked = asked || plan.Step == inplace.Ask
+		asked = asked || plan.Step == Ask
 	}
 	return plan, nil
 }
@@ -99,7 +103,7 @@ func (e *Extension) read(ctx context.Context, key client.ObjectKey) (o objects, 
 	if ref := o.machine.Spec.InfrastructureRef; ref.APIGroup == infrav1.GroupName && ref.Kind == "Metal3Machine" {
 		err = find(ctx, e.Live, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, &infrav1.Metal3Machine{}, &o.infra)
 	}
-	if name := inplace.ConfigName(o.machine); name != "" && err == nil {
+	if name := ConfigName(o.machine); name != "" && err == nil {
 		err = find(ctx, e.Live, client.ObjectKey{Namespace: key.Namespace, Name: name}, &bootstrapv1.KubeadmConfig{}, &o.config)
 	}
 	return o, err
@@ -117,11 +121,11 @@ func find[T client.Object](ctx context.Context, reader client.Reader, key client
 }
 
 // observed are the facts that the next step depends on.
-func (o objects) observed() inplace.Observed {
+func (o objects) observed() Observed {
 	if o.machine == nil || o.infra == nil || !metav1.IsControlledBy(o.infra, o.machine) {
-		return inplace.Observed{}
+		return Observed{}
 	}
-	facts := inplace.Observed{
+	facts := Observed{
 		Updating:     updating(o.machine, o.infra),
 		ControlPlane: util.IsControlPlaneMachine(o.machine),
 		Rebuild:      o.infra.Annotations[infrav1.RebuildAnnotation],
@@ -133,10 +137,10 @@ func (o objects) observed() inplace.Observed {
 	if o.config == nil || !metav1.IsControlledBy(o.config, o.machine) {
 		return facts
 	}
-	facts.Token = inplace.Token(o.machine.Spec.Version, o.infra.Spec, o.config.Spec)
+	facts.Token = Token(o.machine.Spec.Version, o.infra.Spec, o.config.Spec)
 	_, paused := o.config.Annotations[clusterv1.PausedAnnotation]
-	held := inplace.Held(o.config)
-	facts.Data = inplace.Data{
+	held := Held(o.config)
+	facts.Data = Data{
 		Supported: true,
 		Token:     o.config.Annotations[infrav1.RebuildAnnotation],
 		Held:      held,
@@ -157,31 +161,31 @@ func updating(machine *clusterv1.Machine, infra *infrav1.Metal3Machine) bool {
 }
 
 // act takes one step: one write, which is locked on what the step was decided on.
-func (e *Extension) act(ctx context.Context, o objects, step inplace.Step) error {
+func (e *Extension) act(ctx context.Context, o objects, step Step) error {
 	switch step {
-	case inplace.Hold:
+	case Hold:
 		before := o.config.DeepCopy()
 		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, clusterv1.PausedAnnotation, infrav1.UpdatePause)
 		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
 		o.config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = ""
 		return e.Client.Patch(ctx, o.config, patch.Locked(before))
-	case inplace.Forget:
+	case Forget:
 		before := o.config.DeepCopy()
 		o.config.Status.Initialization.DataSecretCreated, o.config.Status.DataSecretName = nil, ""
 		return e.Client.Status().Patch(ctx, o.config, patch.Locked(before))
-	case inplace.Unname:
+	case Unname:
 		before := o.machine.DeepCopy()
 		o.machine.Spec.Bootstrap.DataSecretName = nil
 		return e.Client.Patch(ctx, o.machine, patch.Locked(before))
-	case inplace.Ask:
+	case Ask:
 		before := o.infra.DeepCopy()
 		metav1.SetMetaDataAnnotation(&o.infra.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
 		return e.Client.Patch(ctx, o.infra, patch.Locked(before))
-	case inplace.Release:
+	case Release:
 		before := o.config.DeepCopy()
 		delete(o.config.Annotations, clusterv1.PausedAnnotation)
 		return e.Client.Patch(ctx, o.config, patch.Locked(before))
-	case inplace.Wait, inplace.Done, inplace.Refuse:
+	case Wait, Done, Refuse:
 	}
 	return nil
 }

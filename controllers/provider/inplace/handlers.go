@@ -21,14 +21,16 @@ import (
 	"encoding/json"
 	"fmt"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/inplace"
 )
 
 // CanUpdateMachineSet answers with patches for what a rebuild changes. Cluster API replaces
@@ -66,8 +68,8 @@ func (e *Extension) CanUpdateMachineSet(
 
 // offer returns what is covered, in a namespace where it can be carried out. An update that was begun
 // without the rights for it would never end.
-func (e *Extension) offer(ctx context.Context, namespace string, current, desired inplace.Set) (inplace.Patches, string, error) {
-	patches, why := inplace.Covered(current, desired)
+func (e *Extension) offer(ctx context.Context, namespace string, current, desired Set) (Patches, string, error) {
+	patches, why := Covered(current, desired)
 	if why != "" {
 		ctrl.LoggerFrom(ctx).V(4).Info("No update in place", "reason", why)
 		return patches, why, nil
@@ -79,12 +81,12 @@ func (e *Extension) offer(ctx context.Context, namespace string, current, desire
 	why = fmt.Sprintf("The provider manager may not %s in this namespace: bind the ClusterRole capm3-in-place-updates there, "+
 		"or leave the namespace out of the ExtensionConfig", missing)
 	ctrl.LoggerFrom(ctx).Info("No update in place", "reason", why)
-	return inplace.Patches{}, why, nil
+	return Patches{}, why, nil
 }
 
 // setOf reads one side of a request.
-func setOf(objects runtimehooksv1.CanUpdateMachineSetRequestObjects) (inplace.Set, error) {
-	set := inplace.Set{Version: objects.MachineSet.Spec.Template.Spec.Version}
+func setOf(objects runtimehooksv1.CanUpdateMachineSetRequestObjects) (Set, error) {
+	set := Set{Version: objects.MachineSet.Spec.Template.Spec.Version}
 	for _, o := range []struct {
 		into *map[string]any
 		raw  runtime.RawExtension
@@ -97,7 +99,7 @@ func setOf(objects runtimehooksv1.CanUpdateMachineSetRequestObjects) (inplace.Se
 			continue
 		}
 		if err := json.Unmarshal(o.raw.Raw, o.into); err != nil {
-			return inplace.Set{}, fmt.Errorf("the %s of the request is no object", o.what)
+			return Set{}, fmt.Errorf("the %s of the request is no object", o.what)
 		}
 	}
 	return set, nil
@@ -125,12 +127,12 @@ func (e *Extension) UpdateMachine(
 	case err != nil:
 		ctrl.LoggerFrom(ctx).Error(err, "Update in place failed")
 		fail(response, "The objects of the Machine cannot be read or written; the log of the provider manager says why. It is tried again")
-	case plan.Step == inplace.Refuse:
+	case plan.Step == Refuse:
 		fail(response, plan.Message)
 	default:
 		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 		response.SetMessage(plan.Message)
-		if plan.Step != inplace.Done {
+		if plan.Step != Done {
 			response.SetRetryAfterSeconds(int32(askAgain.Seconds()))
 		}
 	}
@@ -145,4 +147,38 @@ func canExist(name, namespace string) bool {
 func fail(response runtimehooksv1.ResponseObject, message string) {
 	response.SetStatus(runtimehooksv1.ResponseStatusFailure)
 	response.SetMessage(message)
+}
+
+// rights are those of the ClusterRole capm3-in-place-updates, which the hardened install binds in
+// single namespaces.
+func rights() []authorizationv1.ResourceAttributes {
+	bootstrap, core := bootstrapv1.GroupVersion.Group, clusterv1.GroupVersion.Group
+	return []authorizationv1.ResourceAttributes{
+		{Verb: "get", Group: bootstrap, Resource: "kubeadmconfigs"},
+		{Verb: "patch", Group: bootstrap, Resource: "kubeadmconfigs"},
+		{Verb: "patch", Group: bootstrap, Resource: "kubeadmconfigs", Subresource: "status"},
+		{Verb: "patch", Group: core, Resource: "machines"},
+	}
+}
+
+// missingRight returns a right that the extension lacks in a namespace; empty if it lacks none.
+// Without the right to review its rights, it returns that one.
+func (e *Extension) missingRight(ctx context.Context, namespace string) (string, error) {
+	for _, right := range rights() {
+		right.Namespace = namespace
+		review := &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
+		}
+		switch err := e.Client.Create(ctx, review); {
+		case apierrors.IsForbidden(err):
+			return "create selfsubjectaccessreviews", nil
+		case err != nil:
+			return "", fmt.Errorf("ask for the rights in namespace %s: %w", namespace, err)
+		case !review.Status.Allowed && right.Subresource != "":
+			return right.Verb + " " + right.Resource + "/" + right.Subresource, nil
+		case !review.Status.Allowed:
+			return right.Verb + " " + right.Resource, nil
+		}
+	}
+	return "", nil
 }

@@ -36,11 +36,11 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/inplace"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/inplace"
 	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 

@@ -23,12 +23,10 @@ import (
 	"fmt"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
-
-// bootstrapGroup is the API group of kubeadm's bootstrap provider.
-const bootstrapGroup = "bootstrap.cluster.x-k8s.io"
 
 // tokenLength is how many hexadecimal digits of the hash a token has.
 const tokenLength = 32
@@ -163,4 +161,26 @@ func goOn(o Observed) Plan {
 	default:
 		return Plan{Wait, message}
 	}
+}
+
+// ConfigName is the name of the KubeadmConfig of a Machine; empty if it has none.
+func ConfigName(machine *clusterv1.Machine) string {
+	if ref := machine.Spec.Bootstrap.ConfigRef; ref.APIGroup == bootstrapv1.GroupVersion.Group && ref.Kind == "KubeadmConfig" {
+		return ref.Name
+	}
+	return ""
+}
+
+// Held reports whether a KubeadmConfig is paused by an update in place.
+func Held(config *bootstrapv1.KubeadmConfig) bool {
+	return config.Annotations[clusterv1.PausedAnnotation] == infrav1.UpdatePause
+}
+
+// EndsHold reports whether new bootstrap data is to be made by a KubeadmConfig that an update in
+// place holds. Awaited is the text of the rebuild that its server is empty for; empty if the
+// server is not being rebuilt. While Cluster API updates the Machine, that has to be the text
+// which the data is held for: a server that is empty for the change before is wiped again.
+func EndsHold(config *bootstrapv1.KubeadmConfig, awaited string) bool {
+	_, updating := config.Annotations[clusterv1.UpdateInProgressAnnotation]
+	return Held(config) && (!updating || awaited != "" && awaited == config.Annotations[infrav1.RebuildAnnotation])
 }

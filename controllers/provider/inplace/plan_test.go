@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
@@ -143,5 +144,34 @@ func TestToken(t *testing.T) {
 		if other == token {
 			t.Errorf("%s does not change the token", name)
 		}
+	}
+}
+
+func TestEndsHold(t *testing.T) {
+	const updating = clusterv1.UpdateInProgressAnnotation
+	for name, tc := range map[string]struct {
+		change  func(annotations map[string]string)
+		awaited string
+		want    bool
+	}{
+		"a server that is empty for the update":              {func(map[string]string) {}, "t-2", true},
+		"a server that is empty for the change before":       {func(map[string]string) {}, "t-1", false},
+		"an update that has not asked for the server yet":    {func(map[string]string) {}, "", false},
+		"an update that was called off":                      {func(a map[string]string) { delete(a, updating) }, "", true},
+		"a server that is empty by hand after the update":    {func(a map[string]string) { delete(a, updating) }, "by hand", true},
+		"a pause of another":                                 {func(a map[string]string) { a[clusterv1.PausedAnnotation] = "" }, "t-2", false},
+		"data that is not held":                              {func(a map[string]string) { delete(a, clusterv1.PausedAnnotation) }, "t-2", false},
+		"data that is held for an unknown text, in updating": {func(a map[string]string) { delete(a, infrav1.RebuildAnnotation) }, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := &bootstrapv1.KubeadmConfig{}
+			config.Annotations = map[string]string{
+				updating: "", clusterv1.PausedAnnotation: infrav1.UpdatePause, infrav1.RebuildAnnotation: "t-2",
+			}
+			tc.change(config.Annotations)
+			if got := EndsHold(config, tc.awaited); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -58,12 +59,12 @@ func Covered(current, desired Set) (patches Patches, why string) {
 		if kindOf(s.Infrastructure) != (schema.GroupKind{Group: infrav1.GroupName, Kind: "Metal3MachineTemplate"}) {
 			return Patches{}, "The machines are not made from a Metal3MachineTemplate"
 		}
-		if kindOf(s.Bootstrap) != (schema.GroupKind{Group: bootstrapGroup, Kind: "KubeadmConfigTemplate"}) {
+		if kindOf(s.Bootstrap) != (schema.GroupKind{Group: bootstrapv1.GroupVersion.Group, Kind: "KubeadmConfigTemplate"}) {
 			return Patches{}, "The bootstrap data is not made from a KubeadmConfigTemplate, so that no new data can be made for a server that joins again"
 		}
 	}
 	if current.Version != desired.Version {
-		patches.Set = patch(change("/spec/template/spec/version", current.Version != "", desired.Version != "", desired.Version))
+		patches.Set = jsonOf(change("/spec/template/spec/version", current.Version != "", desired.Version != "", desired.Version))
 	}
 	before, after := specOf(current.Infrastructure), specOf(desired.Infrastructure)
 	var operations []operation
@@ -74,9 +75,9 @@ func Covered(current, desired Set) (patches Patches, why string) {
 			operations = append(operations, change("/spec/template/spec/"+field, had, has, is)...)
 		}
 	}
-	patches.Infrastructure = patch(operations)
+	patches.Infrastructure = jsonOf(operations)
 	if before, after := specOf(current.Bootstrap), specOf(desired.Bootstrap); !reflect.DeepEqual(before, after) {
-		patches.Bootstrap = patch(change("/spec/template/spec", before != nil, after != nil, after))
+		patches.Bootstrap = jsonOf(change("/spec/template/spec", before != nil, after != nil, after))
 	}
 	return patches, ""
 }
@@ -93,8 +94,8 @@ func change(path string, had, has bool, value any) []operation {
 	}
 }
 
-// patch is nil for no operations.
-func patch(operations []operation) []byte {
+// jsonOf is nil for no operations.
+func jsonOf(operations []operation) []byte {
 	if len(operations) == 0 {
 		return nil
 	}
