@@ -106,6 +106,11 @@ const (
 	// no bootstrap data until the server of its Machine is empty.
 	UpdatePause = "hostclaim.metal3.io/update-in-place"
 
+	// HeldConfigAnnotation is on a Metal3Machine: the KubeadmConfig that an update in place has paused. The
+	// provider manager ends that pause and removes the annotation, once the server is empty or Cluster API has
+	// called the update off.
+	HeldConfigAnnotation = "hostclaim.metal3.io/held-kubeadm-config"
+
 	// ReservedUntilAnnotation is on a reserved HostClaim: the time, as RFC 3339, at which the
 	// hostclaim manager deletes the claim. The writer of the reservation sets it, else the hostclaim
 	// manager.

@@ -48,7 +48,7 @@ const (
 	// cannot wake Cluster API, which polls for as long as an update lasts.
 	askAgain = 10 * time.Second
 	// maxSteps are those of an update, and one more for a name that was written again.
-	maxSteps = 6
+	maxSteps = 7
 	// updateHook is the name of the hook in the list of those that are pending.
 	updateHook = "UpdateMachine"
 )
@@ -103,8 +103,8 @@ func (e *Extension) read(ctx context.Context, key client.ObjectKey) (o objects, 
 	if ref := o.machine.Spec.InfrastructureRef; ref.APIGroup == infrav1.GroupName && ref.Kind == "Metal3Machine" {
 		err = find(ctx, e.Live, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, &infrav1.Metal3Machine{}, &o.infra)
 	}
-	if name := ConfigName(o.machine); name != "" && err == nil {
-		err = find(ctx, e.Live, client.ObjectKey{Namespace: key.Namespace, Name: name}, &bootstrapv1.KubeadmConfig{}, &o.config)
+	if ref := o.machine.Spec.Bootstrap.ConfigRef; ref.APIGroup == bootstrapv1.GroupVersion.Group && ref.Kind == "KubeadmConfig" && err == nil {
+		err = find(ctx, e.Live, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, &bootstrapv1.KubeadmConfig{}, &o.config)
 	}
 	return o, err
 }
@@ -137,9 +137,10 @@ func (o objects) observed() Observed {
 	if o.config == nil || !metav1.IsControlledBy(o.config, o.machine) {
 		return facts
 	}
+	facts.Marked = o.infra.Annotations[infrav1.HeldConfigAnnotation] == o.config.Name
 	facts.Token = Token(o.machine.Spec.Version, o.infra.Spec, o.config.Spec)
-	_, paused := o.config.Annotations[clusterv1.PausedAnnotation]
-	held := Held(o.config)
+	pause, paused := o.config.Annotations[clusterv1.PausedAnnotation]
+	held := pause == infrav1.UpdatePause
 	facts.Data = Data{
 		Supported: true,
 		Token:     o.config.Annotations[infrav1.RebuildAnnotation],
@@ -163,6 +164,10 @@ func updating(machine *clusterv1.Machine, infra *infrav1.Metal3Machine) bool {
 // act takes one step: one write, which is locked on what the step was decided on.
 func (e *Extension) act(ctx context.Context, o objects, step Step) error {
 	switch step {
+	case Mark:
+		before := o.infra.DeepCopy()
+		metav1.SetMetaDataAnnotation(&o.infra.ObjectMeta, infrav1.HeldConfigAnnotation, o.config.Name)
+		return e.Client.Patch(ctx, o.infra, patch.Locked(before))
 	case Hold:
 		before := o.config.DeepCopy()
 		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, clusterv1.PausedAnnotation, infrav1.UpdatePause)

@@ -261,6 +261,7 @@ func TestUpdateMachine(t *testing.T) {
 	w.says(metav1.ConditionTrue, "Provisioned", "")
 	w.expect(c.update(w.machine), "Success, again true: Waiting for the server to be written anew")
 	w.expect(w.withdrawn(), nothingLeft)
+	w.expect(w.infra.Annotations[infrav1.HeldConfigAnnotation], "c-1")
 	token := w.infra.Annotations[infrav1.RebuildAnnotation]
 	if token == "" || token != w.config.Annotations[infrav1.RebuildAnnotation] {
 		t.Errorf("the server is asked by %q, and the data was held for %q", token, w.config.Annotations[infrav1.RebuildAnnotation])
@@ -371,7 +372,7 @@ func writing(before func() error) interceptor.Funcs {
 // TestUpdateSurvivesAManagerThatDies loses the answer to each of the writes in turn. The next
 // call ends up where one call would have.
 func TestUpdateSurvivesAManagerThatDies(t *testing.T) {
-	const writes = 4
+	const writes = 5
 	tokens := map[string]bool{}
 	for at := 1; at <= writes; at++ {
 		t.Run(fmt.Sprintf("write %d", at), func(t *testing.T) {

@@ -23,7 +23,6 @@ import (
 	"fmt"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -54,6 +53,8 @@ type Observed struct {
 	Token string
 	// Rebuild and Rebuilt are what the Metal3Machine was asked by last, and rebuilt for.
 	Rebuild, Rebuilt string
+	// Marked is true if the Metal3Machine names the KubeadmConfig as one that is paused.
+	Marked bool
 	// Message is that of its condition HostClaimReady, if that is False.
 	Message string
 	// Asked is true if the Metal3Machine was asked in this very call, so that Message is about
@@ -82,6 +83,8 @@ type Step string
 // when neither its object nor the Machine names any. Each of the two would restore the name on the
 // other, so it is paused until both are cleared.
 const (
+	// Mark has the Metal3Machine name the KubeadmConfig, whose pause the machine controller ends.
+	Mark Step = "Mark"
 	// Hold pauses the KubeadmConfig and takes the used token off its spec.
 	Hold Step = "Hold"
 	// Forget has the status of the KubeadmConfig forget the data.
@@ -90,8 +93,8 @@ const (
 	Unname Step = "Unname"
 	// Ask asks for the server to be written anew.
 	Ask Step = "Ask"
-	// Release takes back a hold that was not needed. That of an empty server is ended by the
-	// machine controller, which knows what the server is empty for: see EndsHold.
+	// Release takes back a hold that was not needed. That of an empty server, or of an update that was
+	// called off, is ended by the machine controller.
 	Release Step = "Release"
 	// Wait has nothing to do now.
 	Wait Step = "Wait"
@@ -130,17 +133,20 @@ func Next(o Observed) Plan {
 	}
 }
 
+const withdrawn = "The bootstrap data of the server is withdrawn, since it cannot join a second time"
+
 // begin has the former data forgotten before it asks for the rebuild, so that no server boots
 // with it.
 func begin(o Observed) Plan {
-	const message = "The bootstrap data of the server is withdrawn, since it cannot join a second time"
 	switch {
+	case !o.Marked:
+		return Plan{Mark, withdrawn}
 	case !o.Data.Held || o.Data.Token != o.Token:
-		return Plan{Hold, message}
+		return Plan{Hold, withdrawn}
 	case o.Data.Made:
-		return Plan{Forget, message}
+		return Plan{Forget, withdrawn}
 	case o.Data.Named:
-		return Plan{Unname, message}
+		return Plan{Unname, withdrawn}
 	default:
 		return Plan{Ask, "The server is asked to be written anew"}
 	}
@@ -154,6 +160,8 @@ func goOn(o Observed) Plan {
 		message = "Waiting for the server to be written anew"
 	}
 	switch {
+	case o.Data.Held && !o.Marked:
+		return Plan{Mark, message}
 	case o.Data.Held && o.Data.Made:
 		return Plan{Forget, message}
 	case o.Data.Held && o.Data.Named:
@@ -161,26 +169,4 @@ func goOn(o Observed) Plan {
 	default:
 		return Plan{Wait, message}
 	}
-}
-
-// ConfigName is the name of the KubeadmConfig of a Machine; empty if it has none.
-func ConfigName(machine *clusterv1.Machine) string {
-	if ref := machine.Spec.Bootstrap.ConfigRef; ref.APIGroup == bootstrapv1.GroupVersion.Group && ref.Kind == "KubeadmConfig" {
-		return ref.Name
-	}
-	return ""
-}
-
-// Held reports whether a KubeadmConfig is paused by an update in place.
-func Held(config *bootstrapv1.KubeadmConfig) bool {
-	return config.Annotations[clusterv1.PausedAnnotation] == infrav1.UpdatePause
-}
-
-// EndsHold reports whether new bootstrap data is to be made by a KubeadmConfig that an update in
-// place holds. Awaited is the text of the rebuild that its server is empty for; empty if the
-// server is not being rebuilt. While Cluster API updates the Machine, that has to be the text
-// which the data is held for: a server that is empty for the change before is wiped again.
-func EndsHold(config *bootstrapv1.KubeadmConfig, awaited string) bool {
-	_, updating := config.Annotations[clusterv1.UpdateInProgressAnnotation]
-	return Held(config) && (!updating || awaited != "" && awaited == config.Annotations[infrav1.RebuildAnnotation])
 }

@@ -23,7 +23,6 @@ import (
 	"testing"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
@@ -50,6 +49,7 @@ func TestUpdate(t *testing.T) {
 		{"the bootstrap provider has made new data", func() { o.Data.Made, o.Data.Named = true, true }},
 		{"the image is written", func() { o.Message = "Writing the image" }},
 		{"the server runs", func() { o.Message, o.Rebuilt = "", "t-2" }},
+		{"the machine controller takes the mark off", func() { o.Marked = false }},
 		{"the next change", func() { o.Token = "t-3" }},
 		{"the image is refused", func() {
 			o.Rebuilt, o.Message = "", "No policy permits http://x/3"
@@ -82,6 +82,8 @@ func TestUpdate(t *testing.T) {
 // take carries a step out; rests is true if there was none.
 func take(o *Observed, step Step) (rests bool) {
 	switch step {
+	case Mark:
+		o.Marked = true
 	case Hold:
 		o.Data.Held, o.Data.Token = true, o.Token
 	case Forget:
@@ -144,34 +146,5 @@ func TestToken(t *testing.T) {
 		if other == token {
 			t.Errorf("%s does not change the token", name)
 		}
-	}
-}
-
-func TestEndsHold(t *testing.T) {
-	const updating = clusterv1.UpdateInProgressAnnotation
-	for name, tc := range map[string]struct {
-		change  func(annotations map[string]string)
-		awaited string
-		want    bool
-	}{
-		"a server that is empty for the update":              {func(map[string]string) {}, "t-2", true},
-		"a server that is empty for the change before":       {func(map[string]string) {}, "t-1", false},
-		"an update that has not asked for the server yet":    {func(map[string]string) {}, "", false},
-		"an update that was called off":                      {func(a map[string]string) { delete(a, updating) }, "", true},
-		"a server that is empty by hand after the update":    {func(a map[string]string) { delete(a, updating) }, "by hand", true},
-		"a pause of another":                                 {func(a map[string]string) { a[clusterv1.PausedAnnotation] = "" }, "t-2", false},
-		"data that is not held":                              {func(a map[string]string) { delete(a, clusterv1.PausedAnnotation) }, "t-2", false},
-		"data that is held for an unknown text, in updating": {func(a map[string]string) { delete(a, infrav1.RebuildAnnotation) }, "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			config := &bootstrapv1.KubeadmConfig{}
-			config.Annotations = map[string]string{
-				updating: "", clusterv1.PausedAnnotation: infrav1.UpdatePause, infrav1.RebuildAnnotation: "t-2",
-			}
-			tc.change(config.Annotations)
-			if got := EndsHold(config, tc.awaited); got != tc.want {
-				t.Errorf("got %t, want %t", got, tc.want)
-			}
-		})
 	}
 }

@@ -40,7 +40,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/inplace"
 	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
@@ -203,29 +202,31 @@ func (r *Reconciler) patchNode(ctx context.Context, s *scope) error {
 	return err
 }
 
-// endHold has new bootstrap data made for a Machine whose data was withdrawn for an update in place, as soon
-// as its server is empty, or when Cluster API has called the update off. It is woken by the claim, and by the
-// marks that Cluster API takes off Metal3Machine and Machine.
+// endHold ends the pause of a KubeadmConfig that an update in place has put, as soon as the server is empty, or
+// when Cluster API has called the update off. It is woken by the claim, and by the marks that Cluster API takes
+// off Metal3Machine and Machine.
 func (r *Reconciler) endHold(ctx context.Context, s *scope) error {
-	name := inplace.ConfigName(s.owner)
-	awaited, found := s.observed.AwaitsData()
-	if !r.UpdatesInPlace || !found || name == "" || s.owner.Spec.Bootstrap.DataSecretName != nil {
+	name, held := s.machine.Annotations[infrav1.HeldConfigAnnotation]
+	awaited, found := s.observed.awaitsData()
+	if !r.UpdatesInPlace || !held || !found {
 		return nil
 	}
 	const condition, reason = infrav1.HostClaimReadyCondition, infrav1.WaitingForBootstrapDataReason
 	config := &bootstrapv1.KubeadmConfig{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.owner.Namespace, Name: name}, config)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && awaited == "": // so that no update has begun
-		return nil
-	case err != nil:
+	case client.IgnoreNotFound(err) != nil:
 		return s.failed(condition, reason, "The KubeadmConfig of the machine cannot be read", fmt.Errorf("read KubeadmConfig %s: %w", name, err))
-	case !metav1.IsControlledBy(config, s.owner), !inplace.EndsHold(config, awaited):
+	case err == nil && metav1.IsControlledBy(config, s.owner) && staysHeld(config.Annotations, awaited):
 		return nil
+	case err == nil && metav1.IsControlledBy(config, s.owner) && config.Annotations[clusterv1.PausedAnnotation] == infrav1.UpdatePause:
+		ctrl.LoggerFrom(ctx).Info("Letting new bootstrap data be made", "KubeadmConfig", klog.KObj(config))
+		before := config.DeepCopy()
+		delete(config.Annotations, clusterv1.PausedAnnotation)
+		if err := r.Client.Patch(ctx, config, patch.Locked(before)); err != nil {
+			return s.failed(condition, reason, "The pause of the KubeadmConfig of the machine cannot be ended", err)
+		}
 	}
-	ctrl.LoggerFrom(ctx).Info("Letting new bootstrap data be made", "KubeadmConfig", klog.KObj(config))
-	before := config.DeepCopy()
-	delete(config.Annotations, clusterv1.PausedAnnotation)
-	return s.failed(condition, reason, "The pause of the KubeadmConfig of the machine cannot be ended",
-		r.Client.Patch(ctx, config, patch.Locked(before)))
+	delete(s.machine.Annotations, infrav1.HeldConfigAnnotation)
+	return nil
 }

@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -50,11 +51,9 @@ func newHeld(t *testing.T) *held {
 		},
 	}}
 	h.create(h.config)
-	h.edit(owner, func() {
-		owner.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: bootstrapv1.GroupVersion.Group, Kind: "KubeadmConfig", Name: "c-1",
-		}}
-	})
+	m := h.machineNamed("m-1")
+	h.edit(m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.HeldConfigAnnotation, "c-1") })
+	h.edit(owner, func() { owner.Spec.Bootstrap.DataSecretName = nil })
 	return h
 }
 
@@ -94,28 +93,62 @@ func TestDataIsHeldUntilTheServerIsEmpty(t *testing.T) {
 	}
 }
 
-// TestUpdateThatIsCalledOff shows that data is made for an update that Cluster API does not carry
-// on, and only where this manager has to do with updates at all.
+// TestUpdateThatIsCalledOff shows that the pause ends with an update that Cluster API does not carry on, also
+// while the Machine names its former data, and only where this manager has to do with updates at all.
 func TestUpdateThatIsCalledOff(t *testing.T) {
-	h := newHeld(t)
-	h.expect(true)
-	h.edit(h.config, func() { delete(h.config.Annotations, clusterv1.UpdateInProgressAnnotation) })
-	h.UpdatesInPlace = false
-	h.expect(true)
-	h.UpdatesInPlace = true
-	h.expect(false)
+	for name, data := range map[string]*string{"after its data was withdrawn": nil, "while it names its data": ptr.To("boot")} {
+		t.Run(name, func(t *testing.T) {
+			h := newHeld(t)
+			owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
+			h.get(owner)
+			h.edit(owner, func() { owner.Spec.Bootstrap.DataSecretName = data })
+			h.expect(true)
+			h.edit(h.config, func() { delete(h.config.Annotations, clusterv1.UpdateInProgressAnnotation) })
+			h.UpdatesInPlace = false
+			h.expect(true)
+			h.UpdatesInPlace = true
+			h.expect(false)
+			if config, marked := h.machineNamed("m-1").Annotations[infrav1.HeldConfigAnnotation]; marked {
+				t.Errorf("KubeadmConfig %q counts as held", config)
+			}
+		})
+	}
 }
 
-// TestForbiddenKubeadmConfig shows that missing rights are an error where a server waits for what
-// they are for, and nothing where no update can have begun.
+// TestForbiddenKubeadmConfig shows that missing rights are an error of a machine whose data is held, and nothing
+// for one whose data is not.
 func TestForbiddenKubeadmConfig(t *testing.T) {
 	h := newHeld(t)
 	h.Live = h.through(readsFail[*bootstrapv1.KubeadmConfig](apierrors.NewForbidden(schema.GroupResource{}, "c-1", nil)))
-	h.expect(true)
-	h.asks("1")
-	h.pass(3, "m-1")
-	h.play()
 	if _, err := h.Reconcile(t.Context(), request(h.namespace, "m-1")); !apierrors.IsForbidden(err) {
-		t.Errorf("a server waits for bootstrap data that may not be made: %v", err)
+		t.Errorf("the pause of a KubeadmConfig may not be ended: %v", err)
+	}
+	m := h.machineNamed("m-1")
+	h.edit(m, func() { delete(m.Annotations, infrav1.HeldConfigAnnotation) })
+	h.expect(true)
+}
+
+func TestStaysHeld(t *testing.T) {
+	for name, tc := range map[string]struct {
+		updating      bool
+		held, awaited string
+		want          bool
+	}{
+		"a server that is empty for the update":              {true, "t-2", "t-2", false},
+		"a server that is empty for the change before":       {true, "t-2", "t-1", true},
+		"an update that has not asked for the server yet":    {true, "t-2", "", true},
+		"data that is held for an unknown text, in updating": {true, "", "", true},
+		"an update that was called off":                      {false, "t-2", "", false},
+		"a server that is empty by hand after the update":    {false, "t-2", "by hand", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			annotations := map[string]string{infrav1.RebuildAnnotation: tc.held}
+			if tc.updating {
+				annotations[clusterv1.UpdateInProgressAnnotation] = ""
+			}
+			if got := staysHeld(annotations, tc.awaited); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
 	}
 }

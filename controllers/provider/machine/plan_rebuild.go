@@ -20,6 +20,8 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 )
@@ -151,10 +153,10 @@ func missingForRebuild(o Observed, missing Wait) string {
 	return "The server is on still. " + missing.Message
 }
 
-// AwaitsData returns the text of the rebuild for which the server waits for bootstrap data;
+// awaitsData returns the text of the rebuild for which the server waits for bootstrap data;
 // empty if it is not being rebuilt. Nothing is found while the server is being wiped, since
 // data that is made then would expire.
-func (o Observed) AwaitsData() (text string, found bool) {
+func (o Observed) awaitsData() (text string, found bool) {
 	switch o.rebuild() {
 	case notRebuilding:
 		return "", o.Claim.Deployment != nil
@@ -163,6 +165,15 @@ func (o Observed) AwaitsData() (text string, found bool) {
 	default:
 		return "", false
 	}
+}
+
+// staysHeld reports whether a KubeadmConfig with these annotations is to make no bootstrap data yet. Awaited is the
+// text of the rebuild that its server is empty for; empty if the server is not being rebuilt. While Cluster API
+// updates the Machine, that has to be the text which the data is held for: a server that is empty for the change
+// before is wiped again.
+func staysHeld(annotations map[string]string, awaited string) bool {
+	_, updating := annotations[clusterv1.UpdateInProgressAnnotation]
+	return updating && (awaited == "" || awaited != annotations[infrav1.RebuildAnnotation])
 }
 
 // rebuiltSecrets are the machine's own secrets for a server that is written anew. What is
