@@ -319,7 +319,7 @@ func TestHostLost(t *testing.T) {
 	tn.provisioned()
 	tn.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = nil },
 		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "MissingBareMetalHost", Message: "Host host-1 was deleted"})
-	tn.waits("AssociateBareMetalHost", "HostLost", "must be replaced", "host-1")
+	tn.waits("AssociateBareMetalHost", "HostLost", "must be replaced")
 	m := &infrav1.Metal3Machine{}
 	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
 	tn.G.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue(), "provisioned is never taken back")

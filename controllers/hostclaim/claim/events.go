@@ -154,6 +154,7 @@ func (c *change) association() {
 		return
 	}
 	switch is.Reason {
+	case conditionOf(c.before, is.Type).Reason: // nearly bound again meanwhile
 	case bmov1alpha1.MissingBareMetalHostReason:
 		c.warn(tenant, "HostLost", "Observe", "The host of this claim is gone and is not replaced; delete the claim to get another one")
 	case infrav1.InvalidHostSelectorReason, infrav1.NoNamespaceAdmitsReason, infrav1.ImageRefusedReason:

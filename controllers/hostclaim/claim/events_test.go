@@ -80,6 +80,9 @@ func TestTransitions(t *testing.T) {
 			want: warned("HostLost", "Observe"),
 		},
 		"a host that stays lost": {before: conditions{associated: "False/MissingBareMetalHost"}, after: conditions{associated: "False/MissingBareMetalHost"}},
+		"a host that stays lost after it was nearly bound again": {
+			before: conditions{associated: "Unknown/MissingBareMetalHost"}, after: conditions{associated: "False/MissingBareMetalHost"},
+		},
 		"a selector that cannot be understood": {
 			before: conditions{associated: "False/NoBareMetalHost"}, after: conditions{associated: "False/InvalidHostSelector"},
 			want: warned("InvalidHostSelector", "Bind"),

@@ -246,7 +246,7 @@ func claimLost(o Observed, p *Plan) bool {
 	const condition = infrav1.AssociateBareMetalHostCondition
 	switch {
 	case o.Claim.Phase == claims.Lost:
-		p.wait(condition, infrav1.HostLostReason, "The host is gone: the Machine must be replaced. "+o.Claim.Message)
+		p.wait(condition, infrav1.HostLostReason, "The host is gone or no longer names the HostClaim: the Machine must be replaced")
 	case o.Claim.Deleting && o.started():
 		p.wait(condition, infrav1.HostLostReason, fmt.Sprintf(
 			"HostClaim %q is being deleted and its host wiped: the Machine must be replaced", o.Claim.Name))

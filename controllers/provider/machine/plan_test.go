@@ -513,7 +513,7 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
 				"AssociateBareMetalHost", "HostLost",
-				"The host is gone: the Machine must be replaced. host-1 was deleted",
+				"The host is gone or no longer names the HostClaim: the Machine must be replaced",
 			}}},
 		},
 		"reports a claim that is gone, and makes no other one": {

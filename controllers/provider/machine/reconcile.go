@@ -42,6 +42,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -351,11 +352,13 @@ func (s *scope) wait(condition, reason, message string) {
 }
 
 // failed notes what a phase could not do, and returns the error; nil stays nil. A conflict is not noted: the
-// pass is repeated with fresher facts. The API server's message about an invalid object or a missing right
+// pass is repeated with fresher facts. Nor is another error of a machine whose host is lost, which its owner must
+// replace whatever else fails, and which would be announced again. The API server's message about an invalid object or a missing right
 // is shown, since the owner of the machine can mend that; other errors go to the log only. Package remote
 // has replaced the text of another cluster by words of ours.
 func (s *scope) failed(condition, reason, message string, err error) error {
-	if err == nil || patch.IsConflict(err) {
+	lost := capiconditions.GetReason(s.machine, condition) == infrav1.HostLostReason
+	if err == nil || lost || patch.IsConflict(err) {
 		return err
 	}
 	var failure *hostclaims.Failure

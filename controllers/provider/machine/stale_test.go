@@ -23,6 +23,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,6 +88,33 @@ func TestStaleMachine(t *testing.T) {
 	}
 	if reasons["Provisioned"] != 1 || len(reasons) != 1 {
 		t.Errorf("events are %v", reasons)
+	}
+}
+
+// TestLostHostIsAnnouncedOnce shows that a machine whose host is lost does not announce that again after a
+// pass which could not read the claim.
+func TestLostHostIsAnnouncedOnce(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast(running, func(c *cast) {
+		c.machine.Finalizers = []string{infrav1.MachineFinalizer}
+		c.claim.Status.Conditions = []metav1.Condition{{
+			Type: "Associated", Status: metav1.ConditionFalse, Reason: "MissingBareMetalHost", LastTransitionTime: noon,
+		}}
+	}))
+	recorder := events.NewFakeRecorder(100)
+	w.Recorder = recorder
+	for _, reads := range []interceptor.Funcs{{}, {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errBroken
+	}}, {}} {
+		w.claimCache = w.through(reads)
+		_, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
+		if broken := reads.List != nil; broken != (err != nil) {
+			t.Fatalf("error %v", err)
+		}
+		w.get(w.machine)
+		w.expect(w.machine, "AssociateBareMetalHost/False/HostLost", "must be replaced")
+	}
+	if len(recorder.Events) != 1 {
+		t.Errorf("%d events, want one", len(recorder.Events))
 	}
 }
 
