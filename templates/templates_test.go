@@ -250,10 +250,13 @@ func TestEachVariableOfTheClassHasAnEffect(t *testing.T) {
 	for _, v := range spec.Variables {
 		known[v.Name] = true
 	}
-	inTemplate := regexp.MustCompile(`{{ \.(\w+) [|}]`)
+	inTemplate := regexp.MustCompile(`{{ \.(\w+)[. |}]`)
 	for _, patch := range spec.Patches {
 		for _, d := range patch.Definitions {
 			for _, json := range d.JSONPatches {
+				if json.ValueFrom == nil {
+					continue
+				}
 				if json.ValueFrom.Variable != "" {
 					taken[json.ValueFrom.Variable] = true
 				}

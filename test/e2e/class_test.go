@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -107,10 +108,46 @@ func (c *classStory) comesUp(t *testing.T) {
 					_ = unstructured.SetNestedField(v, firstImages, "value", "url")
 				}
 			}
+			for name, value := range map[string]any{
+				"kubeVIP": map[string]any{}, "automatedCleaningMode": "metadata", "controlPlaneMaxSurge": int64(1),
+				"failureDomains": []any{map[string]any{"name": "a1"}},
+			} {
+				variables = append(variables, map[string]any{"name": name, "value": value})
+			}
 			_ = unstructured.SetNestedSlice(object.Object, variables, "spec", "topology", "variables")
 		}
 	}))
 	c.settles(t, of(firstImages, story.KubernetesVersion))
+	c.variablesArrive(t)
+}
+
+// variablesArrive looks for the variables that the cluster sets besides those that it must.
+func (c *classStory) variablesArrive(t *testing.T) {
+	t.Helper()
+	for _, m := range c.machines(t) {
+		if mode := m.Metal3.Spec.AutomatedCleaningMode; mode != "metadata" {
+			t.Errorf("%s has cleaning mode %q", m.Name(), mode)
+		}
+	}
+	var clusters infrav1.Metal3ClusterList
+	must(t, c.Client.List(t.Context(), &clusters, client.InNamespace(c.Namespace)))
+	var controlPlanes controlplanev1.KubeadmControlPlaneList
+	must(t, c.Client.List(t.Context(), &controlPlanes, client.InNamespace(c.Namespace)))
+	got := []any{len(clusters.Items), len(controlPlanes.Items)}
+	if diff := cmp.Diff([]any{1, 1}, got); diff != "" {
+		t.Fatalf("clusters and control planes (-want +got):\n%s", diff)
+	}
+	config := controlPlanes.Items[0].Spec.KubeadmConfigSpec
+	if len(config.Files) != 1 || len(config.PreKubeadmCommands) != 1 {
+		t.Fatalf("files and commands of kube-vip: %v, %v", config.Files, config.PreKubeadmCommands)
+	}
+	port := fmt.Sprintf(`{name: port, value: "%d"}`, c.cluster.Port)
+	if missing := unsaid(config.Files[0].Content, `{name: address, value: "127.0.0.1"}`, port, `{name: vip_interface, value: ""}`); missing != nil {
+		t.Errorf("the manifest of kube-vip lacks %v:\n%s", missing, config.Files[0].Content)
+	}
+	if domains := clusters.Items[0].Spec.FailureDomains; len(domains) != 1 || domains[0].Name != "a1" {
+		t.Errorf("failure domains %v", domains)
+	}
 }
 
 // of is an image of a version.
