@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 		"looks at users that no context names": {
 			given: strings.Replace(config(token, server), "users:\n", "users:\n- name: other\n  user: {tokenFile: /t}\n", 1), field: "users[other].tokenFile",
 		},
-		"refuses what is too large": {given: strings.Repeat("#", MaxSize+1), field: "its size"},
+		"refuses what is too large": {given: strings.Repeat("#", maxSize+1), field: "its size"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func FuzzParse(f *testing.F) {
 		if err == nil && len(text) > 8*len(data)+2 {
 			t.Errorf("%d bytes became %d", len(data), len(text))
 		}
-		if _, err := Parse(data); err == nil && len(data) > MaxSize {
+		if _, err := Parse(data); err == nil && len(data) > maxSize {
 			t.Error("accepted more than is read")
 		}
 	})

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// MaxSize is the largest kubeconfig that is looked at, in bytes.
-	MaxSize = 256 << 10
+	// maxSize is the largest kubeconfig that is looked at, in bytes.
+	maxSize = 256 << 10
 	// maxValues bounds the values of a kubeconfig, whose memory is a multiple of their
 	// bytes. A context with its cluster and user has about twenty.
 	maxValues = 16 << 10
@@ -38,8 +38,8 @@ const (
 // parser of client-go copies the text of an anchor for each of its aliases: a file of 260 kB can
 // take 16 GiB. It is therefore only ever given this JSON.
 func plain(data []byte) ([]byte, error) {
-	if len(data) > MaxSize {
-		return nil, &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", MaxSize)}
+	if len(data) > maxSize {
+		return nil, &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", maxSize)}
 	}
 	if marks(data) > maxValues {
 		return nil, &ForbiddenError{Field: "its number of values", Remedy: fmt.Sprintf("at most %d are read", maxValues)}

@@ -52,7 +52,7 @@ func Changes(ctx context.Context, writer client.Client, before, after client.Obj
 	base, written := before.DeepCopyObject().(client.Object), after.DeepCopyObject().(client.Object) //nolint:errcheck // a copy has the type of its original
 	if len(changed) > 0 {
 		if err := writer.Patch(ctx, written, Locked(base)); err != nil {
-			return version, IgnoreGone(after, err)
+			return version, ignoreGone(after, err)
 		}
 		version = written.GetResourceVersion()
 		base.SetResourceVersion(version)
@@ -64,7 +64,7 @@ func Changes(ctx context.Context, writer client.Client, before, after client.Obj
 	}
 	written = after.DeepCopyObject().(client.Object) //nolint:errcheck // see above
 	if err := writer.Status().Patch(ctx, written, Locked(base)); err != nil {
-		return version, IgnoreGone(after, err)
+		return version, ignoreGone(after, err)
 	}
 	return written.GetResourceVersion(), nil
 }

@@ -63,10 +63,10 @@ func joined(err error) (all []error) {
 	return all
 }
 
-// IgnoreGone forgets that the patch of an object met nothing to patch, if the
+// ignoreGone forgets that the patch of an object met nothing to patch, if the
 // object was being deleted: its last finalizer came off in an earlier pass that
 // the cache has not shown yet.
-func IgnoreGone(object client.Object, err error) error {
+func ignoreGone(object client.Object, err error) error {
 	if object.GetDeletionTimestamp().IsZero() {
 		return err
 	}

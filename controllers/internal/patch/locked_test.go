@@ -45,7 +45,7 @@ func TestIgnoreGone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := IgnoreGone(tc.object, tc.err); (got != nil) != tc.stays {
+			if got := ignoreGone(tc.object, tc.err); (got != nil) != tc.stays {
 				t.Errorf("error is %v, should stay: %v", got, tc.stays)
 			}
 		})

@@ -116,15 +116,15 @@ func (c *Client) ConfirmUnclaimed(ctx context.Context) error {
 
 // InTheWay returns the claim of something else that has the name which a new one would get; nil if there is none.
 func (c *Client) InTheWay(ctx context.Context) (*bmov1alpha1.HostClaim, error) {
-	claim, err := c.get(ctx, c.client, NewName(c.machine.Name, c.Remote()))
+	claim, err := c.get(ctx, c.client, newName(c.machine.Name, c.Remote()))
 	if claim != nil && !c.foreign(claim) {
 		claim = nil
 	}
 	return claim, err
 }
 
-// NewName is the name of a claim that is made for a machine.
-func NewName(machine string, remote *claims.Remote) string {
+// newName is the name of a claim that is made for a machine.
+func newName(machine string, remote *claims.Remote) string {
 	if remote != nil {
 		return claims.RemoteName(machine, remote.Origin)
 	}
@@ -301,7 +301,7 @@ func (c *Client) ReservedFor(ctx context.Context, keeper types.UID, listen bool)
 	if listen {
 		c.listen(string(keeper))
 	}
-	index := KeeperIndex
+	index := keeperIndex
 	if c.Remote() != nil {
 		index = remote.OriginIndex
 	}

@@ -128,7 +128,7 @@ func (c Clients) For(ctx context.Context, m Machine) (*Client, conditions.Wait, 
 	if answer.Remote {
 		return c.connect(ctx, m, nil, answer.Ref)
 	}
-	c.Remote.Release(UserOf(m.Now))
+	c.Remote.Release(userOf(m.Now))
 	switch {
 	case !served:
 		return nil, conditions.Wait{}, nil
@@ -171,7 +171,7 @@ func (c *Client) settled(ctx context.Context, served bool) (bool, error) {
 
 // connect returns the client for claims of another cluster. The record is nil before the first write there.
 func (c Clients) connect(ctx context.Context, m Machine, record *identity.Record, ref identity.Ref) (*Client, conditions.Wait, error) {
-	user := UserOf(m.Now)
+	user := userOf(m.Now)
 	site, err := c.Remote.Site(ctx, user, ref)
 	var problem *identity.Problem
 	switch {
@@ -241,7 +241,7 @@ func (c Clients) Of(ctx context.Context, machine *infrav1.Metal3Machine) (*Clien
 	if owned, err := c.owned(ctx, machine); err != nil || !owned {
 		return nil, false, err
 	}
-	user := UserOf(machine)
+	user := userOf(machine)
 	site, err := c.Remote.Site(ctx, user, record.Ref(machine.Namespace))
 	if gone := c.releaseGone(ctx, machine, user); gone != nil {
 		return nil, false, gone
@@ -296,8 +296,8 @@ func (c Clients) releaseGone(ctx context.Context, machine *infrav1.Metal3Machine
 	return nil
 }
 
-// UserOf is the machine as a user of connections.
-func UserOf(machine *infrav1.Metal3Machine) remote.User {
+// userOf is the machine as a user of connections.
+func userOf(machine *infrav1.Metal3Machine) remote.User {
 	return remote.User{Kind: claims.MachineKind, NamespacedName: client.ObjectKeyFromObject(machine)}
 }
 

@@ -134,7 +134,7 @@ func TestHost(t *testing.T) {
 			}
 			var freed []remote.User
 			if tc.freed {
-				freed = []remote.User{UserOf(m)}
+				freed = []remote.User{userOf(m)}
 			}
 			if diff := cmp.Diff(freed, s.freed); diff != "" {
 				t.Errorf("given up (-want +got):\n%s", diff)

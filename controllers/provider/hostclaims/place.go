@@ -40,13 +40,13 @@ import (
 )
 
 const (
-	// ConsumerUIDIndex is the name of the field index on HostClaims by the UID of the Metal3Machine that
+	// consumerUIDIndex is the name of the field index on HostClaims by the UID of the Metal3Machine that
 	// they name as their consumer, and of the one that controls them, which is another one until a claim
 	// that was moved names its consumer anew.
-	ConsumerUIDIndex = "spec.consumerRef.uid"
-	// KeeperIndex is the name of the field index on reserved HostClaims by the UID of the control plane or
+	consumerUIDIndex = "spec.consumerRef.uid"
+	// keeperIndex is the name of the field index on reserved HostClaims by the UID of the control plane or
 	// MachineDeployment that they are kept for.
-	KeeperIndex = "hostclaim.keeper"
+	keeperIndex = "hostclaim.keeper"
 	// HostUIDIndex is the name of the field index on published HardwareData by the UID of the host that
 	// they describe.
 	HostUIDIndex = "hostclaim.host-uid"
@@ -55,8 +55,8 @@ const (
 // SetupIndexes adds the field indexes that Clients and the watches of its users need.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return watch.AddIndexes(ctx, indexer,
-		watch.Field{Object: &bmov1alpha1.HostClaim{}, Name: ConsumerUIDIndex, Values: watch.Index(consumerUIDs)},
-		watch.Field{Object: &bmov1alpha1.HostClaim{}, Name: KeeperIndex, Values: watch.Index(claims.KeepersOf)},
+		watch.Field{Object: &bmov1alpha1.HostClaim{}, Name: consumerUIDIndex, Values: watch.Index(consumerUIDs)},
+		watch.Field{Object: &bmov1alpha1.HostClaim{}, Name: keeperIndex, Values: watch.Index(claims.KeepersOf)},
 		watch.Field{Object: &bmov1alpha1.HardwareData{}, Name: HostUIDIndex, Values: watch.Index(hostUID)})
 }
 
@@ -87,7 +87,7 @@ func (ownNamespace) Remote() *claims.Remote { return nil }
 
 func (p ownNamespace) find(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error) {
 	var list bmov1alpha1.HostClaimList
-	err = p.client.List(ctx, &list, client.InNamespace(p.namespace), client.MatchingFields{ConsumerUIDIndex: string(p.machine.UID)})
+	err = p.client.List(ctx, &list, client.InNamespace(p.namespace), client.MatchingFields{consumerUIDIndex: string(p.machine.UID)})
 	if err != nil {
 		return nil, false, fmt.Errorf("list HostClaims of consumer %s: %w", p.machine.UID, err)
 	}
@@ -150,7 +150,7 @@ func (c Clients) remote(m Machine, site remote.Site, record identity.Record, rec
 	there := &Client{
 		machine: m.Now, namespace: site.Target.Namespace,
 		client: sanitizingClient{site.Client}, live: sanitizingReader{site.Live}, source: c.Live, recorded: recorded, kept: record.Claim != "",
-		listen: func(origin string) { c.Remote.Bind(UserOf(m.Now), origin) },
+		listen: func(origin string) { c.Remote.Bind(userOf(m.Now), origin) },
 	}
 	p := &otherCluster{Client: there, clients: c, before: m.Before, record: record}
 	there.place = p

@@ -17,6 +17,7 @@ limitations under the License.
 package remote
 
 import (
+	"context"
 	"encoding/json"
 	"sync"
 
@@ -41,11 +42,10 @@ type meter struct {
 	budget    *budget
 	namespace string
 	target    identity.Target
-	over      chan *identity.Problem // has an entry when the connection is to be cut off
 
-	held    int64 // in the cache
-	answers int64 // being read
-	cut     bool  // since the last begin; no more is read
+	held    int64                   // in the cache
+	answers int64                   // being read
+	cut     context.CancelCauseFunc // cuts the connection off with a problem; nil if that was done: no more is read
 }
 
 func newBudget(each, all int64) *budget {
@@ -56,26 +56,22 @@ func newBudget(each, all int64) *budget {
 func (b *budget) meter(namespace string, target identity.Target) *meter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m := &meter{budget: b, namespace: namespace, target: target, over: make(chan *identity.Problem, 1)}
+	m := &meter{budget: b, namespace: namespace, target: target}
 	b.meters[m] = struct{}{}
 	return m
 }
 
 // begin prepares the meter for another cache, which is empty.
-func (m *meter) begin() {
+func (m *meter) begin(cut context.CancelCauseFunc) {
 	m.budget.mu.Lock()
 	defer m.budget.mu.Unlock()
 	m.budget.sum -= m.held
-	m.held, m.cut = 0, false
-	select {
-	case <-m.over:
-	default:
-	}
+	m.held, m.cut = 0, cut
 }
 
 // close ends the meter with its connection.
 func (m *meter) close() {
-	m.begin()
+	m.begin(nil)
 	m.budget.mu.Lock()
 	defer m.budget.mu.Unlock()
 	delete(m.budget.meters, m)
@@ -105,7 +101,7 @@ func (m *meter) count(held, answers int64) bool {
 		}
 		most.cutLocked(identity.ConnectionsTooLarge, b.all)
 	}
-	return !m.cut
+	return m.cut != nil
 }
 
 // weightOf returns the weight of an object of a cache.
@@ -122,14 +118,14 @@ func weightOf(object any) int64 {
 func (b *budget) mostLocked() (most *meter, sum int64) {
 	namespaces := map[string]int64{}
 	for m := range b.meters {
-		if !m.cut {
+		if m.cut != nil {
 			namespaces[m.namespace] += m.held + m.answers
 			sum += m.held + m.answers
 		}
 	}
 	for m := range b.meters {
 		switch {
-		case m.cut:
+		case m.cut == nil:
 		case most == nil, namespaces[m.namespace] > namespaces[most.namespace],
 			m.namespace == most.namespace && m.held+m.answers > most.held+most.answers:
 			most = m
@@ -139,13 +135,9 @@ func (b *budget) mostLocked() (most *meter, sum int64) {
 }
 
 func (m *meter) cutLocked(cause identity.Cause, bound int64) {
-	if m.cut {
-		return
-	}
-	m.cut = true
-	select {
-	case m.over <- cause.Problem(m.target.Namespace, m.target.Server, bound>>20):
-	default:
+	if m.cut != nil {
+		m.cut(cause.Problem(m.target.Namespace, m.target.Server, bound>>20))
+		m.cut = nil
 	}
 }
 

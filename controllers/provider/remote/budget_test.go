@@ -89,16 +89,12 @@ func TestBudget(t *testing.T) {
 					namespace, _, _ := strings.Cut(s.to, "-")
 					m = b.meter(namespace, identity.Target{})
 					meters[s.to] = m
+					m.begin(func(problem error) { got[s.to] = problem.Error()[strings.LastIndex(problem.Error(), "--"):] })
 				}
 				m.read(s.read)
 				m.replace(s.before, s.after)
 			}
-			for name, m := range meters {
-				select {
-				case problem := <-m.over:
-					got[name] = problem.Message[strings.LastIndex(problem.Message, "--"):]
-				default:
-				}
+			for _, m := range meters {
 				m.close()
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" && len(tt.want)+len(got) > 0 {
@@ -123,7 +119,7 @@ func (b *budget) sumOfAnswers(meters map[string]*meter) int64 {
 func TestCutOff(t *testing.T) {
 	m := newBudget(8<<10, 1<<20).meter("n", identity.Target{})
 	for range 2 {
-		m.begin()
+		m.begin(func(error) {})
 		m.replace(nil, claimOf("small", 10))
 		if !m.read(10) {
 			t.Error("it is cut off")

@@ -18,11 +18,11 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -44,20 +45,19 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
 
-// open fills a cache, which runs until ctx ends, and makes the site of it. It gives up when
+// open fills a cache, which runs until ctx ends, and has users served from it. It gives up when
 // a request fails, or after a few timeouts.
-func (c *connection) open(ctx context.Context, target identity.Target, running *sync.WaitGroup) (Site, *identity.Problem) {
-	rate := c.registry.options.Rate
-	config := c.config(flowcontrol.NewTokenBucketRateLimiter(rate.QPS, rate.Burst))
+func (c *connection) open(ctx context.Context, target identity.Target, running *sync.WaitGroup) *identity.Problem {
+	config := config(target.Server, flowcontrol.NewTokenBucketRateLimiter(requestRate, requestBurst))
 	live, err := client.New(config, client.Options{
 		HTTPClient: c.transport.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
 	if err != nil {
-		return Site{}, identity.BadSettings.Problem(target.Server, err)
+		return identity.BadSettings.Problem(target.Server, err)
 	}
 	held, err := c.newCache(ctx, config, target.Namespace)
 	if err != nil {
-		return Site{}, identity.BadSettings.Problem(target.Server, err)
+		return identity.BadSettings.Problem(target.Server, err)
 	}
 	select {
 	case <-c.transport.Failed(): // of an earlier cache
@@ -67,17 +67,18 @@ func (c *connection) open(ctx context.Context, target identity.Target, running *
 	running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
 	running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
 	if problem := c.await(ctx, target, filled); problem != nil {
-		return Site{}, problem
+		return problem
 	}
 	own := client.NewNamespacedClient(live, target.Namespace)
-	return Site{Target: target, Client: &halfCached{Client: own, cache: held}, Live: own}, nil
+	c.registry.settle(ctx, c, state{site: Site{Target: target, Client: &halfCached{Client: own, cache: held}, Live: own}})
+	return nil
 }
 
 // config is for clients that send through the transport, with one limit of requests for all
 // of them, or none.
-func (c *connection) config(limit flowcontrol.RateLimiter) *rest.Config {
+func config(server string, limit flowcontrol.RateLimiter) *rest.Config {
 	return &rest.Config{
-		Host: c.transport.Server(), QPS: -1, RateLimiter: limit,
+		Host: server, QPS: -1, RateLimiter: limit,
 		WarningHandler: rest.NoWarnings{}, // they would write into our log
 	}
 }
@@ -90,18 +91,16 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 		select {
 		case <-filled:
 			return nil
-		case problem := <-c.meter.over:
-			return problem
 		case <-ctx.Done():
 			return c.transport.Problem(identity.Silent)
-		case failures := <-c.transport.Failed():
-			if failures.Problem != nil {
-				return failures.Problem
+		case failure := <-c.transport.Failed():
+			if failure == transport.TimedOut {
+				return c.transport.Problem(identity.Silent)
 			}
-			if problem := c.check(ctx, target, failures.Forbidden); problem != nil {
+			if problem := c.check(ctx, target); problem != nil {
 				return problem
 			}
-			if failures.Forbidden {
+			if failure == transport.Forbidden {
 				return identity.RightsUnknown.Problem(target.Namespace, target.Server)
 			}
 		}
@@ -112,11 +111,8 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 // wakes the users of a claim that changes.
 func (c *connection) newCache(ctx context.Context, config *rest.Config, namespace string) (cache.Cache, error) {
 	ours, err := labels.Parse(infrav1.OriginKey)
-	if err != nil {
-		return nil, err
-	}
-	published, err := labels.Parse(infrav1.ClaimUIDLabel)
-	if err != nil {
+	published, other := labels.Parse(infrav1.ClaimUIDLabel)
+	if err = errors.Join(err, other); err != nil {
 		return nil, err
 	}
 	secrets := &metav1.PartialObjectMetadata{}
@@ -199,22 +195,20 @@ func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.O
 		}
 		return ""
 	}
-	tell := func(object any) { c.registry.changed(ctx, c, of(object)) }
+	changed := func(before, after any) {
+		c.meter.replace(before, after)
+		for origin := range sets.New(of(before), of(after)).Delete("") {
+			c.registry.changed(ctx, c, origin)
+		}
+	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { c.meter.replace(nil, object); tell(object) },
+		AddFunc:    func(object any) { changed(nil, object) },
+		UpdateFunc: changed,
 		DeleteFunc: func(object any) {
 			if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 				object = gone.Obj
 			}
-			c.meter.replace(object, nil)
-			tell(object)
-		},
-		UpdateFunc: func(before, after any) {
-			c.meter.replace(before, after)
-			if of(before) != of(after) {
-				tell(before)
-			}
-			tell(after)
+			changed(object, nil)
 		},
 	})
 	return err
@@ -286,20 +280,20 @@ type kinds struct {
 
 func newKinds() (kinds, error) {
 	k := kinds{scheme: runtime.NewScheme()}
-	builder := runtime.NewSchemeBuilder(corev1.AddToScheme, authorizationv1.AddToScheme, bmov1alpha1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(corev1.AddToScheme, bmov1alpha1.AddToScheme)
 	if err := builder.AddToScheme(k.scheme); err != nil {
 		return kinds{}, err
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	add := func(version schema.GroupVersion, kind, plural, singular string, scope meta.RESTScope) {
-		mapper.AddSpecific(version.WithKind(kind), version.WithResource(plural), version.WithResource(singular), scope)
-		mapper.Add(version.WithKind(kind+"List"), scope) // caches ask for the scope of lists too
+	for plural, kind := range map[string]schema.GroupVersionKind{
+		"hostclaims":   bmov1alpha1.GroupVersion.WithKind("HostClaim"),
+		"hardwaredata": bmov1alpha1.GroupVersion.WithKind("HardwareData"),
+		"secrets":      corev1.SchemeGroupVersion.WithKind("Secret"),
+	} {
+		resource := kind.GroupVersion().WithResource(plural)
+		mapper.AddSpecific(kind, resource, resource, meta.RESTScopeNamespace)
+		mapper.Add(kind.GroupVersion().WithKind(kind.Kind+"List"), meta.RESTScopeNamespace) // caches ask for it too
 	}
-	add(bmov1alpha1.GroupVersion, "HostClaim", "hostclaims", "hostclaim", meta.RESTScopeNamespace)
-	add(bmov1alpha1.GroupVersion, "HardwareData", "hardwaredata", "hardwaredata", meta.RESTScopeNamespace)
-	add(corev1.SchemeGroupVersion, "Secret", "secrets", "secret", meta.RESTScopeNamespace)
-	add(authorizationv1.SchemeGroupVersion, "SelfSubjectRulesReview", "selfsubjectrulesreviews", "selfsubjectrulesreview", meta.RESTScopeRoot)
-	add(authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview", "selfsubjectaccessreviews", "selfsubjectaccessreview", meta.RESTScopeRoot)
 	k.mapper = mapper
 	return k, nil
 }

@@ -18,6 +18,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -29,11 +30,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/kubernetes"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
@@ -46,23 +47,23 @@ const (
 	// tried again: nothing of it can be watched.
 	firstDelay = 500 * time.Millisecond
 	maxDelay   = 30 * time.Second
-	// calm is how long a connection has to hold before the pauses begin at firstDelay again.
-	calm = time.Minute
 	// spacing is the pause between two checks of a connection that works although its
 	// requests fail.
 	spacing = 5 * time.Second
+	// requestRate and requestBurst limit the requests of the users of one connection.
+	requestRate, requestBurst = 20, 30
 )
 
-// state is what the users of a connection get: a site, or a problem. The zero value
-// means that neither is known yet.
+// state is what the users of a connection get: a site, or the problem because of which there is none.
 type state struct {
 	site    Site
 	problem *identity.Problem
 }
 
-func (s state) pending() bool {
-	return s.problem == nil && s.site.Client == nil
-}
+// connecting is the state of a connection that is being made.
+func connecting() state { return state{problem: identity.Connecting.Problem()} }
+
+func (s state) pending() bool { return s.name() == infrav1.IdentityConnectingReason }
 
 // same reports whether users need not be woken for the change to the other state.
 func (s state) same(other state) bool {
@@ -74,14 +75,10 @@ func (s state) same(other state) bool {
 
 // name is Connected, or a reason of the condition IdentityReady.
 func (s state) name() string {
-	switch {
-	case s.problem != nil:
+	if s.problem != nil {
 		return s.problem.Reason
-	case s.pending():
-		return infrav1.IdentityConnectingReason
-	default:
-		return infrav1.IdentityConnectedReason
 	}
+	return infrav1.IdentityConnectedReason
 }
 
 // connection reaches one namespace of one cluster with one set of credentials.
@@ -101,17 +98,17 @@ type connection struct {
 }
 
 // connectLocked begins a new connection for a reference of a namespace.
-func (r *Registry) connectLocked(access kubeconfig.Access, namespace string) *connection {
-	ctx, cancel := context.WithCancel(r.running)
+func (r *Registry) connectLocked(ctx context.Context, access kubeconfig.Access, namespace string) *connection {
+	ctx, cancel := context.WithCancel(ctx)
 	c := &connection{
-		access: access, holders: map[*credentials]struct{}{},
+		access: access, state: connecting(), holders: map[*credentials]struct{}{},
 		registry: r, namespace: namespace, name: access.Key(), meter: r.budget.meter(namespace, access.Target()),
 		renewed: make(chan struct{}, 1), cancel: cancel,
 	}
 	o := r.options
 	c.transport = transport.New(access, transport.Limits{
 		Request: o.RequestTimeout, Answer: o.MaxAnswer, Denied: o.Denied,
-		Reading: c.meter.read, Event: c.meter.read, Delay: o.ReadLimiter.Of(namespace),
+		Reading: func(weight int64, _ bool) bool { return c.meter.read(weight) }, Delay: o.ReadLimiter.Of(namespace),
 	}, o.UserAgent, r.metrics.sent)
 	r.connections[access.Key()] = c
 	r.loops.Go(func() { c.run(ctx, access.Target()) })
@@ -123,7 +120,10 @@ func (r *Registry) connectLocked(access kubeconfig.Access, namespace string) *co
 func (c *connection) renew(access kubeconfig.Access) {
 	c.access = access
 	c.transport.Authorize(access.Authorization())
-	nudge(c.renewed)
+	select {
+	case c.renewed <- struct{}{}:
+	default:
+	}
 }
 
 // run keeps the connection up until its last user leaves:
@@ -131,92 +131,77 @@ func (c *connection) renew(access kubeconfig.Access) {
 //	check ─▶ fill the cache ─▶ serve until a check finds a problem ─▶ pause ─▶ check ...
 //
 // While there is a problem, only the checks reach the cluster. The pauses grow as long as
-// the connection does not hold, and a new token ends them.
+// problems follow one another, and a new token ends them.
 func (c *connection) run(ctx context.Context, target identity.Target) {
 	defer c.transport.Close()
 	defer c.meter.close()
-	delay := newDelay()
+	delay := flowcontrol.NewBackOffWithJitter(firstDelay, maxDelay, 0.5)
 	for {
-		held, problem := c.serve(ctx, target)
+		problem := c.serve(ctx, target)
 		if ctx.Err() != nil {
 			return
 		}
-		select {
-		case problem = <-c.meter.over: // other requests fail because of it
-		default:
-		}
-		switch {
-		case problem.Reason == infrav1.IdentityMemoryLimitReason:
-			delay = wait.Backoff{Duration: maxDelay, Jitter: 0.5} // reading it all again is expensive
-		case held >= calm:
-			delay = newDelay()
-		}
 		c.registry.settle(ctx, c, state{problem: problem})
+		delay.Next(target.Server, delay.Clock.Now())
+		pause := delay.Get(target.Server)
+		if problem.Reason == infrav1.IdentityMemoryLimitReason {
+			pause = maxDelay // reading it all again is expensive
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.renewed:
-			delay = newDelay()
-		case <-time.After(delay.Step()):
+			delay.DeleteEntry(target.Server)
+		case <-time.After(pause):
 		}
 	}
 }
 
-func newDelay() wait.Backoff {
-	return wait.Backoff{Duration: firstDelay, Factor: 2, Jitter: 0.5, Steps: 10, Cap: maxDelay}
-}
-
-// serve connects and stays until there is a problem. It returns that, and how long
-// the connection was of use.
-func (c *connection) serve(ctx context.Context, target identity.Target) (time.Duration, *identity.Problem) {
-	c.meter.begin()
-	if problem := c.check(ctx, target, true); problem != nil {
-		return 0, problem
-	}
+// serve connects and stays until there is a problem, which it returns.
+func (c *connection) serve(ctx context.Context, target identity.Target) *identity.Problem {
 	var running sync.WaitGroup
 	defer running.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	site, problem := c.open(ctx, target, &running)
-	if problem != nil {
-		return 0, problem
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.meter.begin(cancel)
+	problem := c.check(ctx, target)
+	if problem == nil {
+		problem = c.open(ctx, target, &running)
 	}
-	since := c.registry.options.Clock.Now()
-	c.registry.settle(ctx, c, state{site: site})
-	problem = c.guard(ctx, target)
-	return c.registry.options.Clock.Since(since), problem
+	if problem == nil {
+		problem = c.guard(ctx, target)
+	}
+	errors.As(context.Cause(ctx), &problem) // other requests fail because of it
+	return problem
 }
 
 // guard checks the connection whenever a request has failed or the token changes,
 // until there is a problem. It pauses between two checks of a cluster whose requests fail
 // although no problem is found.
 func (c *connection) guard(ctx context.Context, target identity.Target) *identity.Problem {
-	var found transport.Failures
-	var doubt bool
+	doubt := false
 	var rest <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case problem := <-c.meter.over:
-			return problem
 		case <-rest:
 			rest = nil
 		case <-c.renewed:
-			found.Forbidden, doubt, rest = true, true, nil
-		case failures := <-c.transport.Failed():
-			found, doubt = found.And(failures), true
-		}
-		if found.Problem != nil {
-			return found.Problem
+			doubt, rest = true, nil
+		case failure := <-c.transport.Failed():
+			if failure == transport.TimedOut {
+				return c.transport.Problem(identity.Silent)
+			}
+			doubt = true
 		}
 		if !doubt || rest != nil {
 			continue
 		}
-		if problem := c.check(ctx, target, found.Forbidden); problem != nil {
+		if problem := c.check(ctx, target); problem != nil {
 			return problem
 		}
-		found, doubt, rest = transport.Failures{}, false, time.After(wait.Jitter(spacing, 0.5))
+		doubt, rest = false, time.After(wait.Jitter(spacing, 0.5))
 	}
 }
 
@@ -230,7 +215,7 @@ func logChange(ctx context.Context, target identity.Target, before, after state)
 	switch {
 	case after.problem == nil:
 		log.Info("Connected to the remote cluster")
-	case before.problem == nil && !before.pending():
+	case before.problem == nil:
 		log.Info("Lost the connection to the remote cluster", "reason", after.problem.Reason)
 	default:
 		log.Info("Cannot connect to the remote cluster", "reason", after.problem.Reason)
@@ -238,33 +223,30 @@ func logChange(ctx context.Context, target identity.Target, before, after state)
 }
 
 // check returns why the connection cannot be used: the cluster does not answer, does not
-// know the credentials, does not serve the kinds or, if withRights is set, rights are missing.
-func (c *connection) check(ctx context.Context, target identity.Target, withRights bool) *identity.Problem {
-	if problem := c.checkKinds(ctx, target); problem != nil || !withRights {
-		return problem
-	}
-	missing, err := c.missingRights(ctx, target.Namespace)
-	switch {
-	case apierrors.IsForbidden(err): // without the right to ask, the first request shows it
-		return nil
-	case err != nil:
-		return c.transport.ProblemOf(err)
-	case len(missing) > 0:
-		return identity.RightsMissing.Problem(strings.Join(missing, "; "), target.Namespace, target.Server)
-	}
-	return nil
-}
-
-// checkKinds asks which kinds the cluster serves.
-func (c *connection) checkKinds(ctx context.Context, target identity.Target) *identity.Problem {
-	config := c.config(nil) // users must not hold it up
-	config.NegotiatedSerializer = serializer.NewCodecFactory(c.registry.kinds.scheme).WithoutConversion()
-	asker, err := rest.UnversionedRESTClientForConfigAndClient(config, c.transport.ForChecks())
+// know the credentials, does not serve the kinds, or rights are missing.
+func (c *connection) check(ctx context.Context, target identity.Target) *identity.Problem {
+	asker, err := kubernetes.NewForConfigAndClient(config(target.Server, nil), c.transport.ForChecks()) // users must not hold it up
 	if err != nil {
 		return identity.BadSettings.Problem(target.Server, err)
 	}
+	if problem := c.checkKinds(ctx, asker, target); problem != nil {
+		return problem
+	}
+	missing, err := missingRights(ctx, asker.AuthorizationV1(), target.Namespace)
+	switch {
+	case apierrors.IsForbidden(err), err == nil && len(missing) == 0: // without the right to ask, the first request shows it
+		return nil
+	case err != nil:
+		return c.transport.ProblemOf(err)
+	default:
+		return identity.RightsMissing.Problem(strings.Join(missing, "; "), target.Namespace, target.Server)
+	}
+}
+
+// checkKinds asks which kinds the cluster serves.
+func (c *connection) checkKinds(ctx context.Context, asker kubernetes.Interface, target identity.Target) *identity.Problem {
 	served := &metav1.APIResourceList{}
-	err = asker.Get().AbsPath("/apis/" + bmov1alpha1.GroupVersion.String()).Do(ctx).Into(served)
+	err := asker.Discovery().RESTClient().Get().AbsPath("/apis/" + bmov1alpha1.GroupVersion.String()).Do(ctx).Into(served)
 	serves := func(name string) bool {
 		return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
 	}
@@ -293,15 +275,11 @@ var rights = [...]struct {
 
 // missingRights returns the verbs that are missing of each resource. What an incomplete
 // review does not show is asked for by itself.
-func (c *connection) missingRights(ctx context.Context, namespace string) (missing []string, err error) {
-	asker, err := client.New(c.config(nil), client.Options{
-		HTTPClient: c.transport.ForChecks(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
-	})
+func missingRights(ctx context.Context, asker authorizationclient.AuthorizationV1Interface, namespace string) (missing []string, err error) {
+	review, err := asker.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
+	}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, err
-	}
-	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
-	if err := asker.Create(ctx, review); err != nil {
 		return nil, err
 	}
 	for _, r := range rights {
@@ -309,10 +287,12 @@ func (c *connection) missingRights(ctx context.Context, namespace string) (missi
 		for _, verb := range r.verbs {
 			permitted := permits(review.Status.ResourceRules, r.group, r.resource, verb)
 			if !permitted && review.Status.Incomplete {
-				access := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-					ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: r.group, Resource: r.resource},
-				}}
-				if err := asker.Create(ctx, access); err != nil {
+				access, err := asker.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+					Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Namespace: namespace, Verb: verb, Group: r.group, Resource: r.resource,
+					}},
+				}, metav1.CreateOptions{})
+				if err != nil {
 					return nil, err
 				}
 				permitted = access.Status.Allowed

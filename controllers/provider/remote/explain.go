@@ -32,10 +32,10 @@ import (
 // longest is how many bytes of the text of another cluster are shown.
 const longest = 256
 
-// Explain returns why a request to a site failed, for a condition. The text of the remote
+// explain returns why a request to a site failed, for a condition. The text of the remote
 // API server is not trusted: its first part is shown, quoted, in one line, without
 // characters that are not printed.
-func Explain(err error) string {
+func explain(err error) string {
 	var problem *identity.Problem
 	var status apierrors.APIStatus
 	switch {
@@ -53,42 +53,36 @@ func Explain(err error) string {
 
 // Sanitize returns the error of another cluster in words that may be logged and shown. Its kind
 // can still be tested for.
-func Sanitize(err error) error {
-	if err == nil {
-		return nil
-	}
-	return sanitize(err, Explain(err))
-}
+func Sanitize(err error) error { return sanitize(err, false) }
 
 // SanitizeSecret is Sanitize for a request that holds a secret. The answer may repeat
 // the secret, so that only its status code is shown.
-func SanitizeSecret(err error) error {
-	var status apierrors.APIStatus
-	if err == nil || !errors.As(err, &status) {
-		return Sanitize(err)
-	}
-	code := status.Status().Code
-	return sanitize(err, fmt.Sprintf(
-		"The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret", code, http.StatusText(int(code))))
-}
+func SanitizeSecret(err error) error { return sanitize(err, true) }
 
-func sanitize(err error, words string) error {
+func sanitize(err error, secret bool) error {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return &SanitizedError{words: words, cause: err}
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &status):
+		return &sanitizedError{words: explain(err), cause: err}
 	}
-	said := status.Status()
+	said, words := status.Status(), explain(err)
+	if secret {
+		words = fmt.Sprintf("The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret",
+			said.Code, http.StatusText(int(said.Code)))
+	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: said.Reason, Code: said.Code, Message: words}}
 }
 
-// SanitizedError is an error without a status. Its cause is never printed.
-type SanitizedError struct {
+// sanitizedError is an error without a status. Its cause is never printed.
+type sanitizedError struct {
 	words string
 	cause error
 }
 
 // Error is what may be shown of the cause.
-func (e *SanitizedError) Error() string { return e.words }
+func (e *sanitizedError) Error() string { return e.words }
 
 // Unwrap returns the cause.
-func (e *SanitizedError) Unwrap() error { return e.cause }
+func (e *sanitizedError) Unwrap() error { return e.cause }

@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,6 +43,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
@@ -70,10 +72,7 @@ type Site struct {
 	Live client.Reader
 }
 
-var (
-	_ manager.Runnable               = &Registry{}
-	_ manager.LeaderElectionRunnable = &Registry{}
-)
+var _ manager.LeaderElectionRunnable = &Registry{}
 
 // Registry holds the connections of one manager. The controllers share it.
 type Registry struct {
@@ -81,14 +80,13 @@ type Registry struct {
 	kinds   kinds
 	metrics *measurements
 	budget  *budget
-	parsing sync.Mutex           // of kubeconfigs, one at a time
-	made    *flowcontrol.Backoff // of the connections for a reference, by the reference
+	secrets workqueue.TypedRateLimitingInterface[ctrl.Request] // that are to be read
+	made    *flowcontrol.Backoff                               // of the connections for a reference, by the reference
 
 	mu          sync.Mutex
 	subscribers []subscriber
-	running     context.Context // nil until Start, and after its end
 	users       map[User]*member
-	origins     origins
+	origins     map[string]sets.Set[User] // those whose claims have an origin
 	followers   map[types.NamespacedName]*follower
 	connections map[string]*connection // by kubeconfig.Access.Key
 	loops       sync.WaitGroup
@@ -111,7 +109,9 @@ func New(o Options) (*Registry, error) {
 	r := &Registry{
 		options: o, kinds: kinds, made: flowcontrol.NewBackOff(time.Second, maxDelay),
 		budget: newBudget(o.ConnectionMemory, o.Memory),
-		users:  map[User]*member{}, origins: origins{},
+		// One Secret is read at a time, so that the memory of kubeconfigs does not add up. Namespaces take turns.
+		secrets: queue.New(1, nil)("identity-secrets", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstDelay, maxDelay)),
+		users:   map[User]*member{}, origins: map[string]sets.Set[User]{},
 		followers: map[types.NamespacedName]*follower{}, connections: map[string]*connection{},
 	}
 	if r.metrics, err = newMeasurements(r, o.Metrics); err != nil {
@@ -123,17 +123,9 @@ func New(o Options) (*Registry, error) {
 
 // Start keeps the connections until ctx ends.
 func (r *Registry) Start(ctx context.Context) error {
-	r.mu.Lock()
-	r.running = ctx
-	for _, f := range r.followers {
-		r.startLocked(f)
-	}
-	r.mu.Unlock()
-
+	r.loops.Go(func() { r.readSecrets(ctx) })
 	<-ctx.Done()
-	r.mu.Lock()
-	r.running = nil
-	r.mu.Unlock()
+	r.secrets.ShutDown()
 	r.loops.Wait()
 	return nil
 }
@@ -157,14 +149,11 @@ func (r *Registry) Site(_ context.Context, user User, ref identity.Ref) (Site, e
 		m.credentials.users[user] = struct{}{}
 		r.leaveLocked(user, before)
 	}
-	switch s := m.credentials.state(); {
-	case s.problem != nil:
+	s := m.credentials.state()
+	if s.problem != nil {
 		return Site{}, s.problem
-	case s.pending():
-		return Site{}, identity.Connecting.Problem()
-	default:
-		return s.site, nil
 	}
+	return s.site, nil
 }
 
 // Release forgets a user. The connection of the last one is closed.
@@ -175,7 +164,7 @@ func (r *Registry) Release(user User) {
 	if !found {
 		return
 	}
-	r.origins.remove(user, m)
+	r.unbindLocked(user, m)
 	delete(r.users, user)
 	r.leaveLocked(user, m.credentials)
 }
@@ -188,8 +177,19 @@ func (r *Registry) Bind(user User, origin string) {
 	if m.origin == origin {
 		return
 	}
-	r.origins.remove(user, m)
-	r.origins.add(user, m, origin)
+	r.unbindLocked(user, m)
+	m.origin = origin
+	if r.origins[origin] == nil {
+		r.origins[origin] = sets.New[User]()
+	}
+	r.origins[origin].Insert(user)
+}
+
+func (r *Registry) unbindLocked(user User, m *member) {
+	delete(r.origins[m.origin], user)
+	if len(r.origins[m.origin]) == 0 {
+		delete(r.origins, m.origin)
+	}
 }
 
 func (r *Registry) memberLocked(user User) *member {
@@ -207,29 +207,17 @@ func (r *Registry) credentialsLocked(ref identity.Ref) *credentials {
 	secret := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Secret}
 	f, followed := r.followers[secret]
 	if !followed {
-		f = &follower{
-			registry: r, secret: secret, credentials: map[string]*credentials{},
-			again: make(chan struct{}, 1), cancel: func() {},
-		}
+		f = &follower{registry: r, secret: ctrl.Request{NamespacedName: secret}, credentials: map[string]*credentials{}}
 		r.followers[secret] = f
 		r.options.Secrets.Hold(ref.Namespace)
-		if r.running != nil {
-			r.startLocked(f)
-		}
 	}
 	c, found := f.credentials[ref.Context]
 	if !found {
-		c = &credentials{ref: ref, registry: r, follower: f, users: map[User]struct{}{}}
+		c = &credentials{ref: ref, follower: f, users: map[User]struct{}{}}
 		f.credentials[ref.Context] = c
-		nudge(f.again)
+		r.secrets.Add(f.secret)
 	}
 	return c
-}
-
-func (r *Registry) startLocked(f *follower) {
-	ctx, cancel := context.WithCancel(r.running)
-	f.cancel = cancel
-	r.loops.Go(func() { f.run(ctx) })
 }
 
 // leaveLocked takes a user from credentials, which end with their last one.
@@ -243,9 +231,9 @@ func (r *Registry) leaveLocked(user User, c *credentials) {
 	}
 	delete(c.follower.credentials, c.ref.Context)
 	if len(c.follower.credentials) == 0 {
-		delete(r.followers, c.follower.secret)
+		delete(r.followers, c.follower.secret.NamespacedName)
 		r.options.Secrets.Drop(c.ref.Namespace)
-		c.follower.cancel()
+		r.secrets.Forget(c.follower.secret)
 	}
 	c.holdLocked(nil, nil)
 	r.made.GC()
@@ -257,7 +245,7 @@ func (r *Registry) secretChanged(_ context.Context, namespace, name string) {
 	defer r.mu.Unlock()
 	for secret, f := range r.followers {
 		if secret.Namespace == namespace && (name == "" || secret.Name == name) {
-			nudge(f.again)
+			r.secrets.Add(f.secret)
 		}
 	}
 }
@@ -286,7 +274,7 @@ func (r *Registry) disconnectLocked(c *connection) {
 	c.cancel()
 	for secret, f := range r.followers {
 		if secret.Namespace == c.namespace {
-			nudge(f.again)
+			r.secrets.Add(f.secret)
 		}
 	}
 }
@@ -297,7 +285,7 @@ func (r *Registry) ConnectionOf(user User) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, found := r.users[user]
-	if !found || m.credentials == nil || m.credentials.state().site.Client == nil {
+	if !found || m.credentials == nil || m.credentials.state().problem != nil {
 		return ""
 	}
 	return m.credentials.current.name
@@ -314,33 +302,14 @@ type subscriber struct {
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
 }
 
-// origins are the users by the origin of their claims. Registry.mu guards them.
-type origins map[string]map[User]*member
-
-func (o origins) add(user User, m *member, origin string) {
-	m.origin = origin
-	if o[origin] == nil {
-		o[origin] = map[User]*member{}
-	}
-	o[origin][user] = m
-}
-
-func (o origins) remove(user User, m *member) {
-	delete(o[m.origin], user)
-	if len(o[m.origin]) == 0 {
-		delete(o, m.origin)
-	}
-	m.origin = ""
-}
-
 // Source returns an event source for builder.WatchesRawSource. It wakes a controller
 // for users of a kind when the state of their connection changes, and when a claim
 // with their origin, the HardwareData owned by it or a Secret with their origin does.
 func (r *Registry) Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source {
-	return watch.Named("connections for identityRefs", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	return watch.Named("connections for identityRefs", source.Func(func(_ context.Context, requests workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.subscribers = append(r.subscribers, subscriber{kind, mapUser, queue})
+		r.subscribers = append(r.subscribers, subscriber{kind, mapUser, requests})
 		return nil
 	}))
 }
@@ -365,13 +334,10 @@ func (r *Registry) wake(ctx context.Context, users []User) {
 // changed wakes the users of a connection whose claim has an origin. Users of other
 // connections may have the same one: this cluster must not wake them.
 func (r *Registry) changed(ctx context.Context, c *connection, origin string) {
-	if origin == "" {
-		return
-	}
 	r.mu.Lock()
 	var users []User
-	for user, m := range r.origins[origin] {
-		if m.credentials != nil && m.credentials.current == c {
+	for user := range r.origins[origin] {
+		if m := r.users[user]; m.credentials != nil && m.credentials.current == c {
 			users = append(users, user)
 		}
 	}

@@ -17,15 +17,15 @@ limitations under the License.
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
@@ -35,117 +35,90 @@ import (
 // kubeconfigKey is the key of a Secret that holds a kubeconfig.
 const kubeconfigKey = "kubeconfig"
 
-// follower reads one Secret whenever it may have changed, for all references to it.
+// follower is what was read of one Secret, for all references to it.
 type follower struct {
-	registry *Registry
-	secret   types.NamespacedName
-	// credentials by context, and cancel, are guarded by Registry.mu.
-	credentials map[string]*credentials
-	cancel      context.CancelFunc
-
-	again chan struct{} // has an entry when the Secret is to be read
+	registry    *Registry
+	secret      ctrl.Request
+	credentials map[string]*credentials // by context; Registry.mu guards them
 
 	// version is that of the Secret from which file and problem come: each is parsed
-	// once. Only the goroutine of the follower uses them.
+	// once. Only readSecrets uses them.
 	version string
 	file    kubeconfig.File
 	problem *identity.Problem // of all references
 }
 
-// run reads the Secret until its last user leaves.
-func (f *follower) run(ctx context.Context) {
-	delay := newDelay()
+// readSecrets reads each Secret that may have changed. One that cannot be read is tried again in growing
+// intervals: the manager cannot watch the RoleBinding that it lacks.
+func (r *Registry) readSecrets(ctx context.Context) {
 	for {
-		var retry <-chan time.Time
-		switch read, again := f.read(ctx); {
-		case !read: // The manager cannot watch the RoleBinding that it lacks.
-			retry = time.After(delay.Step())
-		case again > 0:
-			retry = time.After(again)
-		default:
-			delay = newDelay()
-		}
-		select {
-		case <-ctx.Done():
+		secret, over := r.secrets.Get()
+		if over {
 			return
-		case <-retry:
-		case <-f.again:
 		}
+		r.mu.Lock()
+		f, followed := r.followers[secret.NamespacedName]
+		r.mu.Unlock()
+		if !followed || f.read(ctx) {
+			r.secrets.Forget(secret)
+		} else {
+			r.secrets.AddRateLimited(secret)
+		}
+		r.secrets.Done(secret)
 	}
 }
 
-// read reads the Secret and applies what is in it. It returns whether it could, and when
-// to do so again although nothing has changed; 0 for never.
-func (f *follower) read(ctx context.Context) (ok bool, again time.Duration) {
+// read reads the Secret and applies what is in it. It returns whether it could.
+func (f *follower) read(ctx context.Context) bool {
 	limited, cancel := context.WithTimeout(ctx, f.registry.options.RequestTimeout)
 	defer cancel()
-	secret := &corev1.Secret{}
-	err := f.registry.options.Live.Get(limited, f.secret, secret)
+	secret, name := &corev1.Secret{}, f.secret.NamespacedName
+	err := f.registry.options.Live.Get(limited, name, secret)
 	data, found := secret.Data[kubeconfigKey]
 	version := string(secret.UID) + "/" + secret.ResourceVersion
 	switch {
 	case ctx.Err() != nil:
-		return true, 0
+		return true
 	case apierrors.IsNotFound(err):
-		f.version, f.problem = "", identity.SecretNotFound.Problem(f.secret.Name, f.secret.Namespace, kubeconfigKey)
+		f.version, f.problem = "", identity.SecretNotFound.Problem(name.Name, name.Namespace, kubeconfigKey)
 	case apierrors.IsForbidden(err):
-		f.version, f.problem = "", identity.SecretForbidden.Problem(f.secret.Namespace)
+		f.version, f.problem = "", identity.SecretForbidden.Problem(name.Namespace)
 	case err != nil:
 		// The management cluster did not answer; what is known of the Secret stays.
-		ctrl.LoggerFrom(ctx).Error(err, "Secret of an identityRef not read", "namespace", f.secret.Namespace, "secret", f.secret.Name)
-		return false, 0
+		ctrl.LoggerFrom(ctx).Error(err, "Secret of an identityRef not read", "namespace", name.Namespace, "secret", name.Name)
+		return false
 	case !found:
-		f.version, f.problem = "", identity.KeyMissing.Problem(f.secret.Name, kubeconfigKey)
+		f.version, f.problem = "", identity.KeyMissing.Problem(name.Name, kubeconfigKey)
 	case version != f.version:
-		f.version = version
-		f.parse(data)
+		file, invalid := kubeconfig.Parse(data)
+		f.version, f.file, f.problem = version, file, f.kubeconfigProblem(invalid)
+		f.registry.metrics.parsed.Inc()
 	}
-	return err == nil || apierrors.IsNotFound(err), f.apply(ctx)
+	f.apply(ctx)
+	return err == nil || apierrors.IsNotFound(err)
 }
 
-// parse parses one kubeconfig of the manager at a time, so that their memory does not
-// add up.
-func (f *follower) parse(data []byte) {
-	f.registry.parsing.Lock()
-	defer f.registry.parsing.Unlock()
-	var err error
-	f.file, err = kubeconfig.Parse(data)
-	f.problem = f.kubeconfigProblem(err)
-	f.registry.metrics.parsed.Inc()
-}
-
-// resolve returns where a context leads, or why it leads nowhere.
-func (f *follower) resolve(context string) (kubeconfig.Access, *identity.Problem) {
-	if f.problem != nil {
-		return kubeconfig.Access{}, f.problem
-	}
-	access, err := f.file.Resolve(context)
-	return access, f.kubeconfigProblem(err)
-}
-
-// apply applies the Secret, or its problem, to all references to it. It returns when to do
-// so again; 0 for not before the Secret changes.
-func (f *follower) apply(ctx context.Context) (again time.Duration) {
+// apply applies the Secret, or its problem, to all references to it.
+func (f *follower) apply(ctx context.Context) {
 	r := f.registry
 	r.mu.Lock()
 	contexts := slices.Sorted(maps.Keys(f.credentials))
 	r.mu.Unlock()
 	for _, name := range contexts {
-		access, problem := f.resolve(name)
-		r.mu.Lock()
-		c, found := f.credentials[name]
-		if !found || ctx.Err() != nil {
-			r.mu.Unlock()
-			continue
+		access, problem := kubeconfig.Access{}, f.problem
+		if problem == nil {
+			var err error
+			access, err = f.file.Resolve(name)
+			problem = f.kubeconfigProblem(err)
 		}
-		users, after := c.useLocked(ctx, access, problem)
+		var users []User
+		r.mu.Lock()
+		if c, found := f.credentials[name]; found {
+			users = c.useLocked(ctx, access, problem)
+		}
 		r.mu.Unlock()
 		r.wake(ctx, users)
-		if again == 0 || after > 0 && after < again {
-			again = after
-		}
 	}
-	return again
 }
 
 // kubeconfigProblem returns why a kubeconfig is of no use; nil without an error.
@@ -168,7 +141,6 @@ func (f *follower) kubeconfigProblem(err error) *identity.Problem {
 // Registry.mu guards them.
 type credentials struct {
 	ref      identity.Ref
-	registry *Registry
 	follower *follower
 	users    map[User]struct{}
 	// problem of the Secret or its content, or that there are too many connections; nil
@@ -185,90 +157,75 @@ func (c *credentials) state() state {
 	case c.problem != nil:
 		return state{problem: c.problem}
 	case c.current == nil:
-		return state{}
+		return connecting()
 	default:
 		return c.current.state
 	}
 }
 
-// key is that of the newest access; empty if there is none.
-func (c *credentials) key() string {
-	switch {
-	case c.next != nil:
-		return c.next.access.Key()
-	case c.current != nil:
-		return c.current.access.Key()
-	default:
-		return ""
-	}
-}
-
 // useLocked has credentials lead to an access, or nowhere if there is a problem. It returns
-// which users are to be woken and, if a connection was made too shortly ago, when to try again.
-func (c *credentials) useLocked(ctx context.Context, access kubeconfig.Access, problem *identity.Problem) (users []User, again time.Duration) {
-	log := ctrl.LoggerFrom(ctx).WithValues("namespace", c.ref.Namespace, "secret", c.ref.Secret)
-	state, key, before := c.state(), c.key(), c.problem
+// which users are to be woken.
+func (c *credentials) useLocked(ctx context.Context, access kubeconfig.Access, problem *identity.Problem) []User {
+	before, known := c.state(), c.problem
 	if c.problem = problem; problem == nil {
-		again = c.leadLocked(access)
+		c.leadLocked(ctx, access)
 	} else {
 		c.holdLocked(nil, nil)
 	}
-	switch {
-	case c.problem != nil && (before == nil || before.Reason != c.problem.Reason):
-		log.Info("Cannot use the Secret of an identityRef", "reason", c.problem.Reason)
-	case c.problem == nil && key != "" && key != c.key():
-		log.Info("Using other credentials for the remote cluster")
+	if c.problem != nil && (known == nil || known.Reason != c.problem.Reason) {
+		c.log(ctx).Info("Cannot use the Secret of an identityRef", "reason", c.problem.Reason)
 	}
-	if !state.same(c.state()) {
-		users = slices.Collect(maps.Keys(c.users))
+	if before.same(c.state()) {
+		return nil
 	}
-	return users, again
+	return slices.Collect(maps.Keys(c.users))
+}
+
+func (c *credentials) log(ctx context.Context) logr.Logger {
+	return ctrl.LoggerFrom(ctx).WithValues("namespace", c.ref.Namespace, "secret", c.ref.Secret)
 }
 
 // leadLocked chooses the connection for an access: the one that there is for it, the
 // present one with another token, or a new one that follows when it is settled. New ones
-// are made in growing intervals; it returns when to try again.
-func (c *credentials) leadLocked(access kubeconfig.Access) time.Duration {
-	key := access.Key()
-	if c.current != nil && c.current.access.Key() == key {
-		c.holdLocked(c.current, nil)
-		return 0
-	}
-	next, found := c.registry.connections[key]
-	if !found {
-		next = c.renewedLocked(access)
-	}
-	if next == nil && c.registry.fullLocked(c.ref.Namespace, c.current != nil) {
-		c.problem = identity.TooManyConnections.Problem(c.ref.Namespace, c.registry.options.MaxConnections)
-		return 0
+// are made in growing intervals.
+func (c *credentials) leadLocked(ctx context.Context, access kubeconfig.Access) {
+	r, key, newest := c.follower.registry, access.Key(), cmp.Or(c.next, c.current)
+	other := newest != nil && newest.access.Key() != key
+	next := c.foundLocked(access)
+	if next == nil && r.fullLocked(c.ref.Namespace, c.current != nil) {
+		c.problem = identity.TooManyConnections.Problem(c.ref.Namespace, r.options.MaxConnections)
+		return
 	}
 	if next == nil {
-		made, id := c.registry.made, c.ref.Namespace+"/"+c.ref.Secret+"/"+c.ref.Context
-		if made.IsInBackOffSinceUpdate(id, made.Clock.Now()) {
-			return made.Get(id)
+		id := c.ref.Namespace + "/" + c.ref.Secret + "/" + c.ref.Context
+		if r.made.IsInBackOffSinceUpdate(id, r.made.Clock.Now()) {
+			r.secrets.AddAfter(c.follower.secret, r.made.Get(id))
+			return
 		}
-		made.Next(id, made.Clock.Now())
-		next = c.registry.connectLocked(access, c.ref.Namespace)
+		r.made.Next(id, r.made.Clock.Now())
+		next = r.connectLocked(ctx, access, c.ref.Namespace)
 	}
-	switch {
-	case next == c.current:
+	if other {
+		c.log(ctx).Info("Using other credentials for the remote cluster")
+	}
+	if c.current == nil || next == c.current || !next.state.pending() {
 		c.holdLocked(next, nil)
-	case c.current == nil || !next.state.pending():
-		c.holdLocked(next, nil)
-	default:
+	} else {
 		c.holdLocked(c.current, next)
 	}
-	return 0
 }
 
-// renewedLocked gives a connection that only these credentials use another token, if
-// nothing else has changed; nil if there is none to do that with.
-func (c *credentials) renewedLocked(access kubeconfig.Access) *connection {
+// foundLocked returns the connection that there is for an access, or gives one that only these credentials
+// use another token if nothing else has changed; nil if there is none.
+func (c *credentials) foundLocked(access kubeconfig.Access) *connection {
+	if found := c.follower.registry.connections[access.Key()]; found != nil {
+		return found
+	}
 	for _, candidate := range []*connection{c.current, c.next} {
 		if candidate != nil && len(candidate.holders) == 1 && candidate.access.Line() == access.Line() {
-			delete(c.registry.connections, candidate.access.Key())
+			delete(c.follower.registry.connections, candidate.access.Key())
 			candidate.renew(access)
-			c.registry.connections[access.Key()] = candidate
+			c.follower.registry.connections[access.Key()] = candidate
 			return candidate
 		}
 	}
@@ -290,15 +247,7 @@ func (c *credentials) holdLocked(current, next *connection) {
 		}
 		delete(old.holders, c)
 		if len(old.holders) == 0 {
-			c.registry.disconnectLocked(old)
+			c.follower.registry.disconnectLocked(old)
 		}
-	}
-}
-
-// nudge leaves an entry in a channel that holds one.
-func nudge(channel chan<- struct{}) {
-	select {
-	case channel <- struct{}{}:
-	default:
 	}
 }

@@ -55,7 +55,7 @@ func TestExplain(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Explain(tt.err)); diff != "" {
+			if diff := cmp.Diff(tt.want, explain(tt.err)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -79,7 +79,7 @@ func newWorld(t *testing.T, change ...func(*remote.Options)) *world {
 	w := &world{tenant: server.Namespace(t), woken: make(chan types.NamespacedName, 1000), values: prometheus.NewRegistry(), log: &lines{}}
 	options := remote.Options{
 		Live: server.Client, Secrets: secretsFor(t, server.Config), Metrics: w.values, UserAgent: "test",
-		RequestTimeout: 2 * time.Second,
+		RequestTimeout: 2 * time.Second, MaxConnections: 10, ConnectionMemory: 64 << 20, Memory: 256 << 20,
 	}
 	for _, c := range change {
 		c(&options)

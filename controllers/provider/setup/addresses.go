@@ -19,6 +19,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 )
 
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
@@ -59,7 +60,7 @@ func newDenied(ctx context.Context, flag, value string, live client.Reader, cloc
 	switch d.known, err = d.load(ctx); {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
 		ctrl.LoggerFrom(ctx).Info("The addresses of Services are not known: name them in the flag", "flag", flag, "reason", err.Error())
-		d.known, err = remote.ParseAddresses(value, nil)
+		d.known, err = parseAddresses(value, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", flag, err)
@@ -91,7 +92,7 @@ func (d *deniedAddresses) load(ctx context.Context) ([]netip.Prefix, error) {
 			return nil, err
 		}
 	}
-	return remote.ParseAddresses(d.value, services)
+	return parseAddresses(d.value, services)
 }
 
 // serviceRanges are the addresses of Services.
@@ -111,4 +112,34 @@ func serviceRanges(ctx context.Context, live client.Reader) ([]netip.Prefix, err
 		}
 	}
 	return out, nil
+}
+
+// localAddresses are those by which a process reaches its own machine, its Pod and the
+// services that clouds offer to their machines: this host, loopback, link-local and the
+// addresses of its interfaces. Nothing that a tenant names should lead to them.
+func localAddresses() []netip.Prefix {
+	return append(ownAddresses(), addresses.Local()...)
+}
+
+// ownAddresses are those of the interfaces of this process.
+func ownAddresses() []netip.Prefix {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // without a right to ask, the other ones are denied still
+	}
+	var out []netip.Prefix
+	for _, address := range interfaces {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			ip := prefix.Addr().Unmap()
+			out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
+		}
+	}
+	return out
+}
+
+// parseAddresses reads a list of prefixes such as 10.0.0.0/8, separated by commas. The
+// word local stands for localAddresses, services for the given ranges of Services, and an
+// empty text for none.
+func parseAddresses(text string, services []netip.Prefix) ([]netip.Prefix, error) {
+	return addresses.Parse(text, map[string][]netip.Prefix{"local": localAddresses(), "services": services})
 }

@@ -171,3 +171,27 @@ func TestRangesOfServicesThatComeLaterAreDenied(t *testing.T) {
 		}
 	}
 }
+
+func TestParseAddresses(t *testing.T) {
+	tests := map[string]struct {
+		text  string
+		want  int
+		first netip.Prefix
+		fails bool
+	}{
+		"nothing denies nothing":            {},
+		"local stands for what is local":    {text: "local", want: len(localAddresses()), first: localAddresses()[0]},
+		"services stands for what is given": {text: "services", want: 1, first: netip.MustParsePrefix("10.96.0.0/16")},
+		"prefixes are taken as they are":    {text: "10.1.2.3/8, fd00::/8", want: 2, first: netip.MustParsePrefix("10.0.0.0/8")},
+		"an address alone is no prefix":     {text: "10.0.0.1", fails: true},
+		"another word is no prefix either":  {text: "all", fails: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseAddresses(tt.text, []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")})
+			if (err != nil) != tt.fails || len(got) != tt.want || tt.want > 0 && got[0] != tt.first {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}

@@ -49,7 +49,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup/kubeconfigreader"
 )
 
@@ -199,7 +198,7 @@ func (w *workload) connect(ctx context.Context, t *testing.T, user string, denie
 		t.Fatal(err)
 	}
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
-		Secrets: local, UserAgent: userAgent, Limits: transport.Limits{Denied: func(context.Context) []netip.Prefix { return denied }},
+		Secrets: local, UserAgent: userAgent, Denied: func(context.Context) []netip.Prefix { return denied },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -165,7 +165,7 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, limiter *transpo
 	}
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
 		Secrets: mgr.GetAPIReader(), UserAgent: userAgent,
-		Limits:      transport.Limits{Denied: denied.now, Proxy: http.ProxyFromEnvironment},
+		Denied: denied.now, Proxy: http.ProxyFromEnvironment,
 		ReadLimiter: limiter, MaxConnections: o.WorkloadConnections,
 	})
 	if err != nil {

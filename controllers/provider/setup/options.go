@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // Options are the options of the provider manager.
@@ -39,7 +38,7 @@ type Options struct {
 	// Workload limits the requests to each workload cluster.
 	Workload manager.Rate
 	// WorkloadDenied are the addresses that no kubeconfig of a workload cluster may lead
-	// to, as remote.ParseAddresses reads them.
+	// to, as parseAddresses reads them.
 	WorkloadDenied string
 	// WorkloadConnections bounds the connections to the workload clusters of one namespace.
 	WorkloadConnections int
@@ -47,7 +46,7 @@ type Options struct {
 	// namespace, in MiB per second.
 	ReadRate int64
 	// IdentityDenied are the addresses that no identityRef may lead to, as
-	// remote.ParseAddresses reads them.
+	// parseAddresses reads them.
 	IdentityDenied string
 	// IdentityConnections bounds the connections for the identityRefs of one namespace.
 	IdentityConnections int
@@ -131,8 +130,8 @@ func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
 // Validate returns all that is wrong with the options.
 func (o Options) Validate() error {
 	c := o.Concurrency
-	_, denied := remote.ParseAddresses(o.IdentityDenied, nil)
-	_, workload := remote.ParseAddresses(o.WorkloadDenied, nil)
+	_, denied := parseAddresses(o.IdentityDenied, nil)
+	_, workload := parseAddresses(o.WorkloadDenied, nil)
 	return errors.Join(o.Options.Validate(),
 		manager.Check(workload == nil, "--workload-denied-addresses: %v", workload),
 		manager.Check(denied == nil, "--identity-denied-addresses: %v", denied),

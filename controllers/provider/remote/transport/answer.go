@@ -18,13 +18,13 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
@@ -48,24 +48,25 @@ const (
 
 // terms are the limits of one request.
 type terms struct {
-	most   int64          // the weight that the answer may have
-	within time.Duration  // the time for all of it, unless it is a watch
-	report func(Failures) // receives failures; nil if the caller handles them
-	events int64          // the weight of each event of a watch instead of all; set for a reader that repeats names of kinds in its errors
-	then   func()         // called once at the end; optional
+	most    int64         // the weight that the answer may have
+	within  time.Duration // the time for all of it, unless it is a watch
+	report  bool          // failures are reported; else the caller handles them
+	kinds   bool          // of lists and watches: what is not found is a kind that is gone
+	forward bool          // for a reader that repeats names of kinds in its errors, and resumes no watch; its events have a limit each
+	then    func()        // called once at the end; optional
 }
 
 // send sends a request with the credentials, in bounded time, and reports its failure.
 // An error wraps an identity.Problem, unless the context of the request ended.
 func (t *Transport) send(request *http.Request, on terms) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(request.Context())
+	ctx, cancel := context.WithCancelCause(request.Context())
 	first, watch := t.times(request, on.within)
-	a := &answer{terms: on, transport: t, request: request, cancel: cancel, done: ctx.Done(), left: min(on.most, t.limits.Answer), watch: watch > 0}
-	if a.watch && on.events > 0 {
-		a.left, a.event = on.events, on.events
-	}
-	a.timer = time.AfterFunc(first, a.expire)
 	out := request.Clone(ctx)
+	a := &answer{terms: on, transport: t, request: out, cancel: cancel, left: min(on.most, t.limits.Answer), watch: watch > 0}
+	if a.events = a.watch && on.forward; a.events {
+		a.left = maxEvent
+	}
+	a.timer = time.AfterFunc(first, func() { cancel(errExpired) })
 	out.Header.Set("User-Agent", t.agent)
 	out.Header.Set("Accept", onlyJSON(request.Header.Get("Accept")))
 	out.Header.Del("Authorization")
@@ -75,20 +76,20 @@ func (t *Transport) send(request *http.Request, on terms) (*http.Response, error
 	response, err := t.transport.RoundTrip(out)
 	t.count(response)
 	if err != nil {
-		a.end()
+		defer a.end()
 		return nil, a.failed(err)
 	}
 	if a.watch {
 		a.timer.Reset(watch)
 	}
 	if response.StatusCode >= http.StatusBadRequest || !isJSON(response.Header.Get("Content-Type")) {
-		a.left, a.event = min(a.left, maxRefusal), 0
+		a.left, a.events = min(a.left, maxRefusal), false
 	}
 	a.ReadCloser, response.Body = response.Body, a
 	// client-go would sleep for as long as the server asks for, and retry by itself.
 	response.Header.Del("Retry-After")
-	if on.report != nil {
-		reportStatus(response.StatusCode, on.report)
+	if on.report {
+		t.reportStatus(response.StatusCode, on.kinds)
 	}
 	return response, nil
 }
@@ -112,12 +113,12 @@ func isJSON(contentType string) bool {
 	return err == nil && name == jsonType
 }
 
-func reportStatus(code int, report func(Failures)) {
+func (t *Transport) reportStatus(code int, kinds bool) {
 	switch {
 	case code == http.StatusForbidden:
-		report(Failures{Forbidden: true})
-	case code == http.StatusUnauthorized, code >= http.StatusInternalServerError:
-		report(Failures{})
+		t.report(Forbidden)
+	case code == http.StatusUnauthorized, code == http.StatusNotFound && kinds, code >= http.StatusInternalServerError:
+		t.report(Unclear)
 	}
 }
 
@@ -147,20 +148,18 @@ type answer struct {
 	terms
 
 	transport *Transport
-	request   *http.Request
-	cancel    context.CancelFunc
-	done      <-chan struct{} // closed by cancel
+	request   *http.Request // as it is sent
+	cancel    context.CancelCauseFunc
 	timer     *time.Timer
-	expired   atomic.Bool
 	left      int64 // the weight that may still be read
-	event     int64 // the weight that each event may have; 0 if left is for all of them
 	watch     bool  // the answer is a stream of events
+	events    bool  // left is for one of them
 	scale     scale
 	whole     int64 // the weight that was read
 	once      sync.Once
 
 	mu      sync.Mutex // a watch is closed while it is read
-	counted int64      // the weight that Limits.Reading was called with, or Limits.Event
+	counted int64      // the weight that Limits.Reading was called with
 	closed  bool
 }
 
@@ -175,14 +174,14 @@ func (a *answer) Read(p []byte) (int, error) {
 	a.whole += weight
 	reading := a.whole
 	if a.watch {
-		reading = max(a.scale.since, 0) // an event counts until it is complete
+		reading = a.scale.since // an event counts until it is complete
 	}
 	if !a.count(reading, false) {
 		a.left = -1
 		return 0, a.transport.refused(identity.TooManyAnswers)
 	}
-	if a.left -= weight; a.event > 0 {
-		a.left = a.event - a.scale.since
+	if a.left -= weight; a.events {
+		a.left = maxEvent - a.scale.since
 	}
 	if a.excessive() {
 		a.left = -1
@@ -191,7 +190,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	a.pause(weight)
 	// The server may answer our cancellation with a clean end of the stream. After the
 	// timeout, EOF therefore does not mean that the body is complete.
-	if err != nil && (err != io.EOF || a.expired.Load()) { //nolint:errorlint // readers return it bare
+	if err != nil && (err != io.EOF || a.expired()) { //nolint:errorlint // readers return it bare
 		err = a.failed(err)
 	}
 	return n, err
@@ -200,7 +199,7 @@ func (a *answer) Read(p []byte) (int, error) {
 // excessive reports whether what was read is more than a limit permits.
 func (a *answer) excessive() bool {
 	return a.left < 0 || a.watch && a.scale.since > maxEvent ||
-		a.events > 0 && (a.scale.wordy || a.scale.items > maxItems || a.scale.outer > maxObject)
+		a.forward && (a.scale.wordy || a.scale.items > maxItems || a.scale.outer > maxObject)
 }
 
 // pause waits until more may be read of the answers of all connections of the namespace.
@@ -211,7 +210,7 @@ func (a *answer) pause(weight int64) {
 	if delay := a.transport.limits.Delay(weight); delay > 0 {
 		select {
 		case <-time.After(delay):
-		case <-a.done:
+		case <-a.request.Context().Done():
 		}
 	}
 }
@@ -234,42 +233,39 @@ func (a *answer) count(reading int64, last bool) bool {
 	}
 	change := reading - a.counted
 	a.counted, a.closed = reading, last
-	listener := a.transport.limits.Reading
-	if a.watch {
-		listener = a.transport.limits.Event
-	}
-	return listener == nil || listener(change)
-}
-
-// expire ends the request when its time is over.
-func (a *answer) expire() {
-	a.expired.Store(true)
-	a.cancel()
+	return a.transport.limits.Reading == nil || a.transport.limits.Reading(change, a.watch)
 }
 
 func (a *answer) end() {
 	a.once.Do(func() {
 		a.timer.Stop()
-		a.cancel()
+		a.cancel(nil)
 		if a.then != nil {
 			a.then()
 		}
 	})
 }
 
-// failed turns an error into a failure and reports it. A watch that ends is not reported:
+// failed turns an error into a problem, and reports the failure. A watch that ends is not reported:
 // all watches end.
 func (a *answer) failed(err error) error {
-	if given := a.request.Context().Err(); given != nil {
-		return given
+	cause, failure := a.transport.causeOf(err), Unclear
+	switch ended := a.request.Context().Err(); {
+	case a.expired():
+		cause = identity.Silent
+	case ended != nil:
+		return ended
 	}
-	f := a.transport.failed(err, a.expired.Load())
-	if refused := a.ReadCloser == nil; a.report != nil && (refused || !a.watch) {
-		reported := Failures{}
-		if f.timeout {
-			reported.Problem = f.problem
-		}
-		a.report(reported)
+	if cause == identity.Silent {
+		failure = TimedOut
 	}
-	return f
+	if refused := a.ReadCloser == nil; a.report && (refused || !a.watch) {
+		a.transport.report(failure)
+	}
+	return a.transport.Problem(cause)
 }
+
+// errExpired ends a request whose time is over.
+var errExpired = errors.New("the time is over")
+
+func (a *answer) expired() bool { return errors.Is(context.Cause(a.request.Context()), errExpired) }

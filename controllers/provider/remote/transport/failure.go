@@ -30,50 +30,33 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
-// failure is the error of a request that got no response, or not all of it. It wraps
-// the problem and not the cause: client-go retries some causes by itself, ten times.
-type failure struct {
-	problem *identity.Problem
-	timeout bool
-}
-
-// Error is the message of the problem.
-func (f *failure) Error() string { return f.problem.Message }
-
-// Unwrap is the problem.
-func (f *failure) Unwrap() error { return f.problem }
-
 // Problem returns the problem of this API server that has a cause. More are the arguments
 // that follow the URL of the server.
 func (t *Transport) Problem(cause identity.Cause, more ...any) *identity.Problem {
 	return cause.Problem(append([]any{t.server}, more...)...)
 }
 
-// failed classifies the error of a request that got no response, or not all of it.
-func (t *Transport) failed(err error, expired bool) *failure {
-	var timeout net.Error
-	switch {
-	case expired, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
-		errors.As(err, &timeout) && timeout.Timeout():
-		return &failure{problem: t.Problem(identity.Silent), timeout: true}
-	case as[tls.AlertError](err) && t.certified:
-		return &failure{problem: t.Problem(identity.Unauthorized)}
+// causeOf classifies the error of a request that got no response, or not all of it. Callers get
+// the problem and not the error: client-go retries some errors by itself, ten times.
+func (t *Transport) causeOf(err error) identity.Cause {
+	if t.certified && as[tls.AlertError](err) {
+		return identity.Unauthorized
 	}
 	for _, known := range causes {
 		if known.matches(err) {
-			return &failure{problem: t.Problem(known.cause)}
+			return known.cause
 		}
 	}
-	return &failure{problem: t.Problem(identity.BrokenOff)}
+	return identity.BrokenOff
 }
 
 // refused is the error of a response that is not read.
 func (t *Transport) refused(cause identity.Cause) error {
-	f := &failure{problem: t.Problem(cause)}
+	problem := t.Problem(cause)
 	if t.limits.Refused != nil {
-		t.limits.Refused(f)
+		t.limits.Refused(problem)
 	}
-	return f
+	return problem
 }
 
 // ProblemOf classifies the error of a request as a problem of the connection.
@@ -103,6 +86,9 @@ var causes = [...]struct {
 	matches func(error) bool
 	cause   identity.Cause
 }{
+	{is(context.DeadlineExceeded), identity.Silent},
+	{is(os.ErrDeadlineExceeded), identity.Silent},
+	{timedOut, identity.Silent},
 	{is(errDenied), identity.Denied},
 	{as[*net.DNSError], identity.Unresolved},
 	{as[tls.RecordHeaderError], identity.NotTLS},
@@ -126,35 +112,35 @@ func as[E error](err error) bool {
 	return errors.As(err, &found)
 }
 
+func timedOut(err error) bool {
+	var found net.Error
+	return errors.As(err, &found) && found.Timeout()
+}
+
 func expired(err error) bool {
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
-// Failures sums up the requests that failed, so that the connection is checked.
-type Failures struct {
-	// Problem is set if no check is needed: the API server did not answer in time.
-	Problem *identity.Problem
-	// Forbidden is set if a right was missing.
-	Forbidden bool
-}
+// Failure is how requests have failed: the largest of several counts.
+type Failure int
 
-// And returns both in one.
-func (f Failures) And(next Failures) Failures {
-	if f.Problem == nil {
-		f.Problem = next.Problem
-	}
-	f.Forbidden = f.Forbidden || next.Forbidden
-	return f
-}
+const (
+	// Unclear means that the connection is to be checked.
+	Unclear Failure = iota + 1
+	// Forbidden means that a right was missing.
+	Forbidden
+	// TimedOut means that the API server did not answer in time. No check is needed.
+	TimedOut
+)
 
 // Failed has an entry when requests have failed: what is known of all since the last entry.
-func (t *Transport) Failed() <-chan Failures {
+func (t *Transport) Failed() <-chan Failure {
 	return t.failures
 }
 
 // report adds to the entry of Failed.
-func (t *Transport) report(next Failures) {
+func (t *Transport) report(next Failure) {
 	for {
 		select {
 		case t.failures <- next:
@@ -163,7 +149,7 @@ func (t *Transport) report(next Failures) {
 		}
 		select {
 		case pending := <-t.failures:
-			next = pending.And(next)
+			next = max(next, pending)
 		default:
 		}
 	}

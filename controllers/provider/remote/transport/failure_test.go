@@ -17,6 +17,7 @@ limitations under the License.
 package transport
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -36,13 +37,11 @@ func TestFailure(t *testing.T) {
 	tests := map[string]struct {
 		err       error
 		certified bool
-		expired   bool
 		want      string
 		reason    string
-		timeout   bool
 	}{
-		"time is over":               {err: errors.New("x"), expired: true, want: "it does not answer in time", timeout: true},
-		"the dialer has waited":      {err: os.ErrDeadlineExceeded, want: "it does not answer in time", timeout: true},
+		"time is over":               {err: context.DeadlineExceeded, want: "it does not answer in time"},
+		"the dialer has waited":      {err: os.ErrDeadlineExceeded, want: "it does not answer in time"},
 		"a name nobody knows":        {err: &net.DNSError{IsNotFound: true}, want: "its name cannot be resolved"},
 		"nobody listens":             {err: syscall.ECONNREFUSED, want: "it refuses connections"},
 		"no way":                     {err: syscall.EHOSTUNREACH, want: "there is no way to it"},
@@ -63,8 +62,7 @@ func TestFailure(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := &Transport{server: "https://a", certified: tt.certified}
-			failed := w.failed(&net.OpError{Op: "dial", Err: fmt.Errorf("wrapped: %w", tt.err)}, tt.expired)
-			var err error = failed
+			var err error = w.Problem(w.causeOf(&net.OpError{Op: "dial", Err: fmt.Errorf("wrapped: %w", tt.err)}))
 			if tt.reason == "" {
 				tt.reason = infrav1.IdentityUnreachableReason
 			}
@@ -74,9 +72,6 @@ func TestFailure(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "\n") {
 				t.Error("the other side is quoted")
-			}
-			if failed.timeout != tt.timeout {
-				t.Errorf("timed out: %v", failed.timeout)
 			}
 			// client-go asks again by itself when it sees such an error.
 			if errors.Is(err, syscall.ECONNRESET) {

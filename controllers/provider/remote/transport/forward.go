@@ -19,7 +19,6 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
-	"hash/maphash"
 	"io"
 	"net/http"
 	"net/url"
@@ -29,6 +28,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
@@ -58,7 +58,7 @@ func (t *Transport) Forward(request *http.Request) (*http.Response, error) {
 	out := request.Clone(request.Context())
 	out.URL, out.Host = server.JoinPath(request.URL.EscapedPath()), ""
 	out.URL.RawQuery = request.URL.RawQuery
-	response, err := t.send(out, terms{most: t.limits.Answer, within: t.limits.Request, events: maxEvent})
+	response, err := t.send(out, terms{most: t.limits.Answer, within: t.limits.Request, forward: true})
 	if err != nil {
 		return nil, err
 	}
@@ -122,15 +122,8 @@ const maxItems = 10_000
 // them. A bound of what is read since that list would not do: a cluster of 5,000 Nodes sends
 // more in some minutes than a hostile one needs to fill the memory with Nodes of 100 bytes.
 type nodeNames struct {
-	most int // maxItems
-
 	mu   sync.Mutex
-	seed maphash.Seed
-	seen map[uint64]struct{} // hashes, since a name may be long
-}
-
-func newNodeNames(most int) *nodeNames {
-	return &nodeNames{most: most, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+	seen sets.Set[string] // cut to maxWords, since a name may be long
 }
 
 // bound returns the body of an answer, which ends with an error at the event that adds
@@ -155,14 +148,14 @@ func (n *nodeNames) bound(t *Transport, request *http.Request, body io.ReadClose
 func (n *nodeNames) add(kind watch.EventType, name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	switch hash := maphash.String(n.seed, name); kind {
+	switch name = strings.Clone(name[:min(len(name), maxWords)]); kind {
 	case watch.Bookmark, watch.Error:
 	case watch.Deleted:
-		delete(n.seen, hash)
+		n.seen.Delete(name)
 	default:
-		n.seen[hash] = struct{}{}
+		n.seen.Insert(name)
 	}
-	return len(n.seen) <= n.most
+	return len(n.seen) <= maxItems
 }
 
 // nodeEvents reads a watch event by event, as the client does that reads it next.

@@ -115,7 +115,7 @@ func TestForward(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := strings.ReplaceAll(got.text, strings.TrimPrefix(w.Server(), "https://"), "HOST")
+			text := strings.ReplaceAll(got.text, strings.TrimPrefix(w.server, "https://"), "HOST")
 			if got.code != tt.code || text != tt.text || len(got.header) != 1 {
 				t.Errorf("answers %d %v %s", got.code, got.header, text)
 			}
@@ -189,7 +189,7 @@ func TestForwardedWatches(t *testing.T) {
 func TestEventsAreWeighedWhileTheyAreRead(t *testing.T) {
 	const half = 1 << 20
 	var now, most int64
-	limits := Limits{Event: func(weight int64) bool {
+	limits := Limits{Reading: func(weight int64, _ bool) bool {
 		now += weight
 		most = max(most, now)
 		return now <= 3*half
@@ -231,7 +231,7 @@ func TestForwardedNodesAreBounded(t *testing.T) {
 		}
 		return text.String()
 	}
-	const watch, most = "/api/v1/nodes?watch=true&resourceVersion=7", 100
+	const watch, most = "/api/v1/nodes?watch=true&resourceVersion=7", maxItems
 	full := events("ADDED", 0, most)
 	type request struct {
 		target, answer string
@@ -264,7 +264,6 @@ func TestForwardedNodesAreBounded(t *testing.T) {
 				out.Header().Set("Content-Type", jsonType)
 				_, _ = io.WriteString(out, requests[next].answer)
 			})
-			w.nodes.most = most
 			for next = range requests {
 				got, err := forward(t, w, requests[next].target)
 				if (err != nil) != requests[next].fails {

@@ -86,7 +86,7 @@ func TestPacedAnswerEnds(t *testing.T) {
 		_ = http.NewResponseController(out).Flush()
 		<-r.Context().Done()
 	})
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.Server()+"/?watch=1", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.server+"/?watch=1", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

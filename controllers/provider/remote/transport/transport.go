@@ -34,6 +34,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
@@ -61,12 +63,9 @@ type Limits struct {
 	// Answer bounds the weight of an answer: its bytes, and more for each object.
 	Answer int64
 	// Reading is called with the weight of each part of an answer, and at its end with
-	// what it was in all, negated. If it returns false, the answer is read no further.
-	// Optional.
-	Reading func(weight int64) bool
-	// Event is called in the same way for watches, with the weight of the part of an event
-	// that has been read while the event is not complete. Optional.
-	Event func(weight int64) bool
+	// what it was in all, negated; for a watch with the weight of each part of an event,
+	// until that is complete. If it returns false, the answer is read no further. Optional.
+	Reading func(weight int64, watch bool) bool
 	// Delay is called with the weight of each part of an answer, and returns how long to wait
 	// before more is read. Optional.
 	Delay func(weight int64) time.Duration
@@ -91,8 +90,8 @@ type Transport struct {
 	count     func(*http.Response)
 
 	slots    chan struct{} // one entry for each request of a reconcile under way
-	failures chan Failures // at most one entry
-	nodes    *nodeNames
+	failures chan Failure  // at most one entry
+	nodes    nodeNames
 }
 
 // New returns a Transport for an access, and uses no other setting of the process. Agent
@@ -114,16 +113,11 @@ func New(access kubeconfig.Access, limits Limits, agent string, count func(*http
 		},
 		server: access.Server, agent: agent, limits: limits, count: count,
 		certified: len(access.ClientCertificate) > 0,
-		slots:     make(chan struct{}, maxConcurrent), failures: make(chan Failures, 1),
-		nodes: newNodeNames(maxItems),
+		slots:     make(chan struct{}, maxConcurrent), failures: make(chan Failure, 1),
+		nodes: nodeNames{seen: sets.New[string]()},
 	}
 	t.Authorize(access.Authorization())
 	return t
-}
-
-// Server is the URL of the API server.
-func (t *Transport) Server() string {
-	return t.server
 }
 
 // Authorize sets the value of the header Authorization of the next requests.
@@ -144,20 +138,14 @@ func (t *Transport) ForChecks() *http.Client {
 
 // ForCache returns a client for lists and watches. It reports their failures.
 func (t *Transport) ForCache() *http.Client {
-	on := terms{most: t.limits.Answer, within: t.limits.Request, report: t.report}
-	return httpClient(func(request *http.Request) (*http.Response, error) {
-		response, err := t.send(request, on)
-		if err == nil && response.StatusCode == http.StatusNotFound {
-			t.report(Failures{}) // the kind is gone
-		}
-		return response, err
-	})
+	on := terms{most: t.limits.Answer, within: t.limits.Request, report: true, kinds: true}
+	return httpClient(func(request *http.Request) (*http.Response, error) { return t.send(request, on) })
 }
 
 // ForUsers returns a client for reconciles. It reports their failures, and limits how
 // many of their requests are under way at a time.
 func (t *Transport) ForUsers() *http.Client {
-	on := terms{most: t.limits.Answer, within: min(maxUser, t.limits.Request), report: t.report}
+	on := terms{most: t.limits.Answer, within: min(maxUser, t.limits.Request), report: true}
 	return httpClient(func(request *http.Request) (*http.Response, error) {
 		release, err := t.acquire(request.Context())
 		if err != nil {
@@ -182,7 +170,7 @@ func (t *Transport) acquire(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-timeout.C:
-		return nil, &failure{problem: t.Problem(identity.Slow)}
+		return nil, t.Problem(identity.Slow)
 	}
 }
 
@@ -206,14 +194,6 @@ func httpClient(send roundTrip) *http.Client {
 // called for each connection, so it must be quick as a rule.
 type Addresses func(context.Context) []netip.Prefix
 
-// Now calls a; nil stands for no addresses.
-func (a Addresses) Now(ctx context.Context) []netip.Prefix {
-	if a == nil {
-		return nil
-	}
-	return a(ctx)
-}
-
 // dial connects with a small buffer for what is not read yet.
 func dial(dialer *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -230,7 +210,7 @@ func dial(dialer *net.Dialer) func(ctx context.Context, network, address string)
 func refuse(denied Addresses) func(context.Context, string, string, syscall.RawConn) error {
 	return func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
-		if err != nil || addresses.Denied(denied.Now(ctx), to.Addr()) {
+		if err != nil || denied != nil && addresses.Denied(denied(ctx), to.Addr()) {
 			return errDenied
 		}
 		return nil

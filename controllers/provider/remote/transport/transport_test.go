@@ -82,17 +82,17 @@ func TestRequestsCarryOnlyWhatTheAccessSays(t *testing.T) {
 	}
 	for _, client := range []*http.Client{w.ForChecks(), w.ForCache(), w.ForUsers()} {
 		w.Authorize("Bearer first")
-		before, err := get(t.Context(), client, w.Server())
+		before, err := get(t.Context(), client, w.server)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.Authorize("Bearer second")
-		after, err := get(t.Context(), client, w.Server())
+		after, err := get(t.Context(), client, w.server)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.Authorize("")
-		none, err := get(t.Context(), client, w.Server())
+		none, err := get(t.Context(), client, w.server)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,27 +114,25 @@ func TestFailures(t *testing.T) {
 	}
 	const short = 50 * time.Millisecond
 	tests := map[string]struct {
-		answer   http.HandlerFunc
-		query    string
-		request  time.Duration
-		cache    bool // asked by the cache
-		troubled bool
-		timeout  bool
-		denied   bool
+		answer  http.HandlerFunc
+		query   string
+		request time.Duration
+		cache   bool    // asked by the cache
+		want    Failure // 0 for none
 	}{
 		"an answer is none":                        {answer: status(http.StatusOK)},
 		"an object that is not there is none":      {answer: status(http.StatusNotFound)},
-		"a kind that is not there is one":          {answer: status(http.StatusNotFound), cache: true, troubled: true},
+		"a kind that is not there is one":          {answer: status(http.StatusNotFound), cache: true, want: Unclear},
 		"a refused write is none":                  {answer: status(http.StatusConflict)},
-		"bad credentials are one":                  {answer: status(http.StatusUnauthorized), troubled: true},
-		"a missing right is one":                   {answer: status(http.StatusForbidden), troubled: true, denied: true},
-		"a server that is out of order is one":     {answer: status(http.StatusBadGateway), troubled: true},
-		"a connection that breaks is one":          {answer: abort, troubled: true},
-		"an answer that breaks off is one":         {answer: breakOff, troubled: true},
+		"bad credentials are one":                  {answer: status(http.StatusUnauthorized), want: Unclear},
+		"a missing right is one":                   {answer: status(http.StatusForbidden), want: Forbidden},
+		"a server that is out of order is one":     {answer: status(http.StatusBadGateway), want: Unclear},
+		"a connection that breaks is one":          {answer: abort, want: Unclear},
+		"an answer that breaks off is one":         {answer: breakOff, want: Unclear},
 		"a watch that breaks off is none":          {answer: breakOff, query: "?watch=true", cache: true},
-		"a watch that does not begin is one":       {answer: abort, query: "?watch=true", cache: true, troubled: true},
-		"no answer in time is one by itself":       {answer: hang, request: short, troubled: true, timeout: true},
-		"no watch in time is one by itself":        {answer: hang, query: "?watch=true", request: short, cache: true, troubled: true, timeout: true},
+		"a watch that does not begin is one":       {answer: abort, query: "?watch=true", cache: true, want: Unclear},
+		"no answer in time is one by itself":       {answer: hang, request: short, want: TimedOut},
+		"no watch in time is one by itself":        {answer: hang, query: "?watch=true", request: short, cache: true, want: TimedOut},
 		"a watch that ends when it wanted is none": {answer: status(http.StatusOK), query: "?watch=true&timeoutSeconds=1"},
 	}
 	for name, tt := range tests {
@@ -144,10 +142,9 @@ func TestFailures(t *testing.T) {
 			if tt.cache {
 				client = w.ForCache()
 			}
-			_, err := get(t.Context(), client, w.Server()+tt.query)
-			taken, troubled := take(w)
-			if troubled != tt.troubled || (taken.Problem != nil) != tt.timeout || taken.Forbidden != tt.denied {
-				t.Errorf("trouble: %v, %+v", troubled, taken)
+			_, err := get(t.Context(), client, w.server+tt.query)
+			if got := take(w); got != tt.want {
+				t.Errorf("failure %v, want %v", got, tt.want)
 			}
 			var problem *identity.Problem
 			if err != nil && !errors.As(err, &problem) {
@@ -159,10 +156,10 @@ func TestFailures(t *testing.T) {
 
 func TestChecksAreNoFailures(t *testing.T) {
 	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if _, err := get(t.Context(), w.ForChecks(), w.Server()); err == nil {
+	if _, err := get(t.Context(), w.ForChecks(), w.server); err == nil {
 		t.Fatal("there is an answer")
 	}
-	if _, troubled := take(w); troubled {
+	if take(w) != 0 {
 		t.Error("a look is reported")
 	}
 }
@@ -178,35 +175,34 @@ func TestCallersThatGiveUpAreNoFailure(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	if _, err := get(ctx, w.ForUsers(), w.Server()); !errors.Is(err, context.Canceled) {
+	if _, err := get(ctx, w.ForUsers(), w.server); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	if taken, troubled := take(w); troubled {
-		t.Errorf("trouble: %+v", taken)
+	if got := take(w); got != 0 {
+		t.Errorf("failure %v", got)
 	}
 }
 
 func TestFailedJoinsFailures(t *testing.T) {
 	w := serve(t, Limits{}, nil)
-	problem := w.Problem(identity.Silent)
-	for _, trouble := range []Failures{{}, {Forbidden: true}, {Problem: problem}, {}} {
-		w.report(trouble)
+	for _, failure := range []Failure{Unclear, Forbidden, TimedOut, Unclear} {
+		w.report(failure)
 	}
-	if diff := cmp.Diff(Failures{Problem: problem, Forbidden: true}, <-w.Failed()); diff != "" {
-		t.Error(diff)
+	if got := take(w); got != TimedOut {
+		t.Errorf("failure %v, want the largest", got)
 	}
-	if taken, troubled := take(w); troubled {
-		t.Errorf("what was taken is taken again: %+v", taken)
+	if got := take(w); got != 0 {
+		t.Errorf("what was taken is taken again: %v", got)
 	}
 }
 
-// take returns the failures so far, and whether there are any.
-func take(w *Transport) (Failures, bool) {
+// take returns the failure so far, 0 if there is none.
+func take(w *Transport) Failure {
 	select {
 	case taken := <-w.Failed():
-		return taken, true
+		return taken
 	default:
-		return Failures{}, false
+		return 0
 	}
 }
 
@@ -226,7 +222,7 @@ func TestAnswersHaveALimit(t *testing.T) {
 			w := serve(t, Limits{Answer: limit}, func(out http.ResponseWriter, _ *http.Request) {
 				_, _ = out.Write([]byte(strings.Repeat("x", tt.size)))
 			})
-			text, err := get(t.Context(), w.ForUsers(), w.Server()+tt.query)
+			text, err := get(t.Context(), w.ForUsers(), w.server+tt.query)
 			if (err != nil) != tt.fails || len(text) > limit {
 				t.Errorf("%d bytes, %v", len(text), err)
 			}
@@ -263,9 +259,8 @@ func TestAnswersEndInOneTime(t *testing.T) {
 		_ = http.NewResponseController(out).Flush()
 		<-r.Context().Done()
 	})
-	_, err := get(t.Context(), w.ForUsers(), w.Server())
-	var broken *failure
-	if !errors.As(err, &broken) || !broken.timeout {
+	_, err := get(t.Context(), w.ForUsers(), w.server)
+	if want := w.Problem(identity.Silent); err == nil || !strings.HasSuffix(err.Error(), want.Message) {
 		t.Errorf("ended with %v, want a timeout", err)
 	}
 }
@@ -273,14 +268,14 @@ func TestAnswersEndInOneTime(t *testing.T) {
 // An answer that ends just when its time is over may be cut short, so it counts as failed.
 func TestAnswersThatEndWithTheirTimeFail(t *testing.T) {
 	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) {})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errExpired)
 	a := &answer{
 		ReadCloser: io.NopCloser(strings.NewReader("half")), transport: w, left: 100,
-		request: httptest.NewRequest(http.MethodGet, "https://a/", http.NoBody),
+		request: httptest.NewRequestWithContext(ctx, http.MethodGet, "https://a/", http.NoBody),
 	}
-	a.expired.Store(true)
 	_, err := io.ReadAll(a)
-	var broken *failure
-	if !errors.As(err, &broken) || !broken.timeout {
+	if want := w.Problem(identity.Silent); err == nil || !strings.HasSuffix(err.Error(), want.Message) {
 		t.Errorf("ended with %v, want a timeout", err)
 	}
 }

@@ -95,7 +95,7 @@ func TestAnswersAreWeighed(t *testing.T) {
 			if tt.look {
 				client = w.ForChecks()
 			}
-			text, err := get(t.Context(), client, w.Server())
+			text, err := get(t.Context(), client, w.server)
 			if (err != nil) != tt.fails || !tt.fails && text != tt.text {
 				t.Errorf("%d bytes of %d, %v", len(text), len(tt.text), err)
 			}

@@ -60,8 +60,9 @@ const (
 type Options struct {
 	// Secrets reads the Secrets of the management cluster.
 	Secrets client.Reader
-	// Limits of the requests. Request, Answer, Reading and Event have defaults; Delay is that of ReadLimiter.
-	Limits transport.Limits
+	// Denied and Proxy are those of transport.Limits. Proxy is optional.
+	Denied transport.Addresses
+	Proxy  func(*http.Request) (*url.URL, error)
 	// ReadLimiter bounds how fast answers are read. Optional.
 	ReadLimiter *transport.ReadLimiter
 	// MaxConnections bounds the connections of one namespace; 0 for any number.
@@ -147,7 +148,7 @@ func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubecon
 		return kubeconfig.Access{}, err
 	}
 	// A proxy would connect to an address that is not seen when the proxy is dialed.
-	if server, err := url.Parse(access.Server); err != nil || addresses.MayLeadTo(k.options.Limits.Denied.Now(ctx), server.Hostname()) {
+	if server, err := url.Parse(access.Server); err != nil || addresses.MayLeadTo(k.options.Denied(ctx), server.Hostname()) {
 		return kubeconfig.Access{}, &kubeconfig.ForbiddenError{
 			Field: "clusters[].cluster.server", Remedy: "name an address outside of those in --workload-denied-addresses of the manager",
 		}
@@ -158,8 +159,9 @@ func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubecon
 // put makes a new connection, unless the namespace has as many as it may. The first answer that
 // is refused is logged and reported to the listeners: client-go tries again without logging it.
 func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log logr.Logger) error {
-	limits := k.options.Limits
-	limits.Delay = k.options.ReadLimiter.Of(key.Namespace)
+	limits := transport.Limits{
+		Request: requestTime, Answer: maxList, Denied: k.options.Denied, Proxy: k.options.Proxy, Delay: k.options.ReadLimiter.Of(key.Namespace),
+	}
 	c := &connection{}
 	limits.Refused = func(err error) {
 		if c.refused.CompareAndSwap(nil, &err) {
@@ -167,17 +169,11 @@ func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log lo
 			k.tell(key)
 		}
 	}
-	if limits.Request == 0 {
-		limits.Request = requestTime
-	}
-	if limits.Answer == 0 {
-		limits.Answer = maxList
-	}
-	if limits.Reading == nil {
-		limits.Reading = func(weight int64) bool { return k.lists.read(key.Namespace, weight) }
-	}
-	if limits.Event == nil {
-		limits.Event = func(weight int64) bool { return k.lists.event(key.Namespace, weight) }
+	limits.Reading = func(weight int64, watch bool) bool {
+		if watch {
+			return k.lists.event(key.Namespace, weight)
+		}
+		return k.lists.read(key.Namespace, weight)
 	}
 	c.Transport = transport.New(access, limits, k.options.UserAgent, func(*http.Response) {})
 	if k.replace(key, c) {

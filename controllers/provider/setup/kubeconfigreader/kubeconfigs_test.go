@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
 
 // one is a reader that knows a single kubeconfig.
@@ -49,6 +48,8 @@ func (o one) Get(_ context.Context, key client.ObjectKey, object client.Object, 
 	return nil
 }
 
+func noAddresses(context.Context) []netip.Prefix { return nil }
+
 func TestKubeconfigs(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Config\nclusters: [{name: k, cluster: {server: 'https://203.0.113.7'}}]\n" +
 		"current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
@@ -56,8 +57,8 @@ func TestKubeconfigs(t *testing.T) {
 	key := client.ObjectKey{Namespace: "tenant-b", Name: "evil-kubeconfig"}
 	reader := func(t *testing.T, text string) *Kubeconfigs {
 		t.Helper()
-		k, err := New(Options{Secrets: one{kubeconfig: text}, Limits: transport.Limits{
-			Denied: func(context.Context) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")} },
+		k, err := New(Options{Secrets: one{kubeconfig: text}, Denied: func(context.Context) []netip.Prefix {
+			return []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")}
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +122,7 @@ func TestKubeconfigs(t *testing.T) {
 // owner. Another namespace has its own, and one that goes makes room.
 func TestAttackManyWorkloadClusters(t *testing.T) {
 	const most = 3
-	k, err := New(Options{MaxConnections: most, Secrets: one{kubeconfig: "apiVersion: v1\nkind: Config\n" +
+	k, err := New(Options{Denied: noAddresses, MaxConnections: most, Secrets: one{kubeconfig: "apiVersion: v1\nkind: Config\n" +
 		"clusters: [{name: k, cluster: {server: 'https://203.0.113.7'}}]\nusers: [{name: u, user: {token: s3cret}}]\n" +
 		"current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"}})
 	if err != nil {
