@@ -17,6 +17,7 @@ limitations under the License.
 package hostclaim
 
 import (
+	"fmt"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -115,6 +116,15 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			},
 			want: noHost, says: "1 host seen: 1 without label rack=a1",
 		},
+		"until its selector is mended": {
+			given: func(w *world) {
+				w.policy(nil, w.tenant)
+				w.host("host-0", map[string]string{"rack": "b2"})
+			},
+			claim: []func(*bmov1alpha1.HostClaim){withLabel("rack", "a1")},
+			mend:  func(w *world) { harness.Change(w.Story, w.readClaim("machine"), withLabel("rack", "b2")) },
+			want:  noHost, says: "1 host seen: 1 without label rack=a1",
+		},
 		"until there is a policy": {
 			given: func(w *world) { w.host("host-0", nil) },
 			mend:  func(w *world) { w.policy(nil, w.tenant) },
@@ -177,6 +187,55 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			w.expectBound("machine")
 		})
 	}
+}
+
+// TestClaimsCompeteForHosts lets more claims than hosts begin at once, and adds the hosts that are missing.
+func TestClaimsCompeteForHosts(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	for i := range 8 {
+		w.claim(fmt.Sprintf("machine-%d", i))
+	}
+	for i := range 5 {
+		w.host(fmt.Sprintf("host-%d", i), nil)
+	}
+	w.manager()
+	w.expectPairs(5, 8)
+	for i := range 3 {
+		w.host(fmt.Sprintf("more-%d", i), nil)
+	}
+	w.expectPairs(8, 8)
+}
+
+// expectPairs waits until so many claims have a host each and all others see no free one. Every host is that of one
+// claim, and names it.
+func (w *world) expectPairs(bound, all int) {
+	w.T.Helper()
+	w.G.Eventually(func(g gomega.Gomega) {
+		var claims bmov1alpha1.HostClaimList
+		g.Expect(w.List(w.Ctx, &claims, client.InNamespace(w.tenant))).To(gomega.Succeed())
+		g.Expect(claims.Items).To(gomega.HaveLen(all))
+		of := map[string]string{}
+		for i := range claims.Items {
+			c := &claims.Items[i]
+			if harness.Condition(c.Status.Conditions, bmov1alpha1.AssociatedCondition) == noHost {
+				g.Expect(harness.Message(c.Status.Conditions, bmov1alpha1.AssociatedCondition)).To(gomega.Equal(fmt.Sprintf("%[1]d hosts seen: %[1]d in use", bound)))
+				continue
+			}
+			g.Expect(c.Status.BareMetalHost).NotTo(gomega.BeNil())
+			g.Expect(of).NotTo(gomega.HaveKey(c.Status.BareMetalHost.Name), "two claims have one host")
+			of[c.Status.BareMetalHost.Name] = c.Name
+		}
+		g.Expect(of).To(gomega.HaveLen(bound))
+		var hosts bmov1alpha1.BareMetalHostList
+		g.Expect(w.List(w.Ctx, &hosts, client.InNamespace(w.infra))).To(gomega.Succeed())
+		g.Expect(hosts.Items).To(gomega.HaveLen(bound))
+		for i := range hosts.Items {
+			consumer := hosts.Items[i].Spec.ConsumerRef
+			g.Expect(consumer).NotTo(gomega.BeNil())
+			g.Expect(of).To(gomega.HaveKeyWithValue(hosts.Items[i].Name, consumer.Name))
+		}
+	}).Should(gomega.Succeed())
 }
 
 func TestFreedHostGoesToTheClaimThatHasWaitedLongest(t *testing.T) {

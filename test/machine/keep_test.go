@@ -17,6 +17,7 @@ limitations under the License.
 package machine
 
 import (
+	"context"
 	"io"
 	"testing"
 
@@ -26,9 +27,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/keep"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // TestClaimIsKept takes a machine with a claim in its own namespace through the change to an
@@ -59,10 +62,16 @@ func TestClaimIsKept(t *testing.T) {
 
 	s := ownSite(tn)
 	s.give(tn)
-	tn.G.Expect(tn.keep()).To(gomega.Succeed())
+	// The command dies between its two writes, loses the answer of the last one, and is run again each time.
+	tn.G.Expect(tn.keepWith(&harness.Crash{At: 2})).To(gomega.MatchError(gomega.ContainSubstring("run the command again")))
+	tn.ownsClaim(uid)
 	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
 	tn.G.Expect(m.Annotations).To(gomega.HaveKey(infrav1.BlockMoveAnnotation), "its secrets are not copied yet")
-	tn.G.Expect(tn.keep()).To(gomega.Succeed(), "a command that is run again")
+	recorded := m.Annotations
+	tn.G.Expect(tn.keepWith(&harness.Crash{At: 1, Arrives: true})).To(gomega.MatchError(harness.ErrCrash))
+	tn.G.Expect(tn.keep()).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(m.Annotations).To(gomega.Equal(recorded), "the record of the first run")
 	tn.pause(false)
 	s.keptClaim(uid, m.UID)
 	tn.provision() // of the spec as it is now
@@ -80,8 +89,22 @@ func TestClaimIsKept(t *testing.T) {
 }
 
 // keep runs the command by which the claims of the Cluster stay.
-func (tn *tenant) keep() error {
-	return keep.Run(tn.Ctx, tn.Client, types.NamespacedName{Namespace: tn.Namespace, Name: clusterName}, io.Discard)
+func (tn *tenant) keep() error { return tn.keepWith(&harness.Crash{}) }
+
+// keepWith runs it so that it may die with one of its writes.
+func (tn *tenant) keepWith(c *harness.Crash) error {
+	cluster := types.NamespacedName{Namespace: tn.Namespace, Name: clusterName}
+	return keep.Run(tn.Ctx, crashing{tn.Client, c}, cluster, io.Discard)
+}
+
+// crashing is a client whose writes go through a Crash.
+type crashing struct {
+	client.Client
+	crash *harness.Crash
+}
+
+func (c crashing) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+	return c.crash.Write(func() error { return c.Client.Patch(ctx, o, patch, options...) })
 }
 
 // pause pauses the Cluster, or ends that, and waits until the machine reports that.
