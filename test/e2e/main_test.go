@@ -169,7 +169,7 @@ func (l *testCluster) stop(code int) int {
 		}
 		// A test that was interrupted has not ended its own cluster.
 		_, err := process.End(l.bare())
-		err = errors.Join(err, stack.Down(l.next(), l.out()), stack.Down(l.other(), l.out()), stack.Down(l.simulated(), l.out()), stack.Down(stack.HostsDir(l.dir), l.out()), l.Group.Stop())
+		err = errors.Join(err, stack.Down(l.next(), l.out()), stack.Down(l.other(), l.out()), stack.Down(l.simulated(), l.out()), stack.Down(l.released()[0], l.out()), stack.Down(l.released()[1], l.out()), stack.Down(stack.HostsDir(l.dir), l.out()), l.Group.Stop())
 		if err != nil {
 			code = reportError(err)
 		}
@@ -191,6 +191,11 @@ func (l *testCluster) next() string {
 // other is the folder of the cluster that hosts are moved to and from.
 func (l *testCluster) other() string {
 	return filepath.Join(l.dir, "other")
+}
+
+// released are the folders of the clusters that clusterctl installs a release in.
+func (l *testCluster) released() [2]string {
+	return [2]string{filepath.Join(l.dir, "released"), filepath.Join(l.dir, "released-next")}
 }
 
 // simulated is the folder of the cluster whose hosts hostsim plays.

@@ -130,6 +130,14 @@ func newMoveStory(t *testing.T) *moveStory {
 // newSide starts a dev cluster like that of this package, with these managers.
 func newSide(t *testing.T, dir string, run []manager.Manager) *side {
 	t.Helper()
+	s := newUnwatchedSide(t, dir, run)
+	s.watch(t)
+	return s
+}
+
+// newUnwatchedSide does so where the kinds that are watched may be missing.
+func newUnwatchedSide(t *testing.T, dir string, run []manager.Manager) *side {
+	t.Helper()
 	started, err := stack.Up(t.Context(), stack.Options{Repo: lab.Repo, Dir: dir, Managers: managers(run), Built: true, Out: console.New(t.Output())})
 	must(t, err)
 	s := &side{Stack: started}
@@ -144,11 +152,16 @@ func newSide(t *testing.T, dir string, run []manager.Manager) *side {
 	})
 	s.admin, err = client.New(started.Admin, client.Options{Scheme: lab.admin.Scheme()})
 	must(t, err)
-	s.history, err = record(t.Context(), started.Admin, lab.admin.Scheme())
-	must(t, err)
-	s.world, err = world.Open(t.Context(), started.Admin)
-	must(t, err)
 	return s
+}
+
+func (s *side) watch(t *testing.T) {
+	t.Helper()
+	var err error
+	s.history, err = record(t.Context(), s.Admin, lab.admin.Scheme())
+	must(t, err)
+	s.world, err = world.Open(t.Context(), s.Admin)
+	must(t, err)
 }
 
 func (s *moveStory) comesUp(t *testing.T) {
@@ -162,15 +175,18 @@ func (s *moveStory) runs(t *testing.T) {
 	(&tenantCluster{s.here.tenant, s.cluster}).runsIn(t, s.here.world)
 }
 
-// needsLabels begins a move where the kinds of baremetal-operator are as kubectl installs
-// them. The remedy is that of the documentation.
+// needsLabels begins a move where the kinds of baremetal-operator were made anew since the hostclaim
+// manager labeled them. The remedy is that of the documentation.
 func (s *moveStory) needsLabels(t *testing.T) {
+	for _, side := range []*side{s.here, s.there} {
+		labelKinds(t, side.Stack, nil, "baremetalhosts.metal3.io", "hardwaredata.metal3.io")
+	}
 	move := s.clusterctlMove(t)
 	move.says(t, "Move blocked by")
 	s.allMovable(t, metav1.ConditionFalse, infrav1.HostsNotMovableReason, "baremetalhosts.metal3.io", "hardwaredata.metal3.io")
 	move.kill(t)
 	for _, side := range []*side{s.here, s.there} {
-		labelKinds(t, side.Stack, "baremetalhosts.metal3.io", "hardwaredata.metal3.io")
+		labelKinds(t, side.Stack, "", "baremetalhosts.metal3.io", "hardwaredata.metal3.io")
 	}
 	s.pause(t, false)
 	s.guarded(t)
@@ -393,13 +409,13 @@ func (s *side) failurePolicy(t *testing.T, policy admissionv1.FailurePolicyType)
 	must(t, c.Patch(t.Context(), webhooks, client.RawPatch(types.JSONPatchType, []byte(patch))))
 }
 
-// labelKinds puts the label on CRDs by which clusterctl finds what to move.
-func labelKinds(t *testing.T, s *stack.Stack, names ...string) {
+// labelKinds puts the label on CRDs by which clusterctl finds what to move, or takes it off with nil.
+func labelKinds(t *testing.T, s *stack.Stack, value any, names ...string) {
 	t.Helper()
 	c := definitions(t, s.Admin)
 	for _, name := range names {
 		merge(t, c, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}},
-			map[string]any{"labels": map[string]any{clusterctlv1.ClusterctlLabel: ""}})
+			map[string]any{"labels": map[string]any{clusterctlv1.ClusterctlLabel: value}})
 	}
 }
 

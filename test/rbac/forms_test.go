@@ -31,14 +31,12 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -293,7 +291,7 @@ func newClusterctl(t *testing.T) clusterctl {
 			"providers:\n- {name: metal3, type: InfrastructureProvider, url: 'file://%s'}\n- {name: cluster-api, type: CoreProvider, url: 'file://%s'}\n", ours, theirs))
 	}
 	writeFile(t, c.kubeconfig(), adminKubeconfig(t))
-	installCertificateKinds(t)
+	harness.InstallCertificateKinds(t, server.Client)
 	return c
 }
 
@@ -367,27 +365,4 @@ func adminKubeconfig(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return text
-}
-
-// installCertificateKinds has clusterctl believe that cert-manager is installed.
-func installCertificateKinds(t *testing.T) {
-	t.Helper()
-	for plural, kind := range map[string]string{"issuers": "Issuer", "certificates": "Certificate"} {
-		crd := &apiextensionsv1.CustomResourceDefinition{
-			ObjectMeta: metav1.ObjectMeta{Name: plural + ".cert-manager.io"},
-			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-				Group: "cert-manager.io", Scope: apiextensionsv1.NamespaceScoped,
-				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
-				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-					Name: "v1", Served: true, Storage: true,
-					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-						Type: "object", XPreserveUnknownFields: ptr.To(true),
-					}},
-				}},
-			},
-		}
-		if err := server.Client.Create(t.Context(), crd); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -103,6 +104,36 @@ func TestManagerCannotChangeWhatIsTheInfrastructureTeams(t *testing.T) {
 				gomega.Satisfy(apierrors.IsForbidden), gomega.MatchError(gomega.ContainSubstring("hostclaim manager may not change")),
 				gomega.MatchError(gomega.ContainSubstring(part))))
 			g.Expect(server.Client.Patch(t.Context(), edited, client.MergeFrom(host), client.DryRunAll)).To(gomega.Succeed(), "administrators may")
+		})
+	}
+}
+
+// A conversion webhook would be given every host.
+func TestManagerMayOnlyLabelTheDefinitionsOfHosts(t *testing.T) {
+	w := newWorld(t)
+	crd := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: "baremetalhosts.metal3.io"},
+	}
+	for name, test := range map[string]struct {
+		patch   string
+		allowed bool
+	}{
+		"the label of clusterctl":        {`{"metadata":{"labels":{"clusterctl.cluster.x-k8s.io":""}}}`, true},
+		"the spec":                       {`{"spec":{"names":{"categories":["mine"]}}}`, false},
+		"the CA that cert-manager gives": {`{"metadata":{"annotations":{"cert-manager.io/inject-ca-from":"mine/mine"}}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			patch := func(c client.Client) error {
+				return c.Patch(t.Context(), crd.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll)
+			}
+			if test.allowed {
+				g.Expect(patch(w.asManager())).To(gomega.Succeed())
+				return
+			}
+			g.Eventually(func() error { return patch(w.asManager()) }).Should(gomega.MatchError(gomega.ContainSubstring("hostclaim manager may not change")))
+			g.Expect(patch(server.Client)).To(gomega.Succeed(), "administrators may")
 		})
 	}
 }

@@ -26,6 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -156,6 +158,31 @@ func stripMetadata(object client.Object) {
 
 // movedKinds are the CustomResourceDefinitions whose objects move with a claim, sorted.
 var movedKinds = [...]string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io", "hostclaims.metal3.io"}
+
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=baremetalhosts.metal3.io;hardwaredata.metal3.io,verbs=patch
+
+// labelMovedKinds puts the label on the definitions that baremetal-operator brings, which lack it. Only
+// a move needs it, and a claim that cannot be moved tells which one lacks it, so that a manager without
+// the right to do so runs on.
+func labelMovedKinds(ctx context.Context, config *rest.Config) {
+	log := ctrl.LoggerFrom(ctx)
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		log.Error(err, "Connect to the API server, to label the CRDs that clusterctl moves")
+		return
+	}
+	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, infrav1.ClusterctlLabel)
+	for _, name := range movedKinds {
+		if name == "hostclaims.metal3.io" {
+			continue // comes with the manager, labeled
+		}
+		crd := watch.CRD()
+		crd.SetName(name)
+		if err := c.Patch(ctx, crd, client.RawPatch(types.MergePatchType, label)); err != nil {
+			log.Error(err, "Label a CRD, for clusterctl move", "remedy", "kubectl label crd "+name+" "+infrav1.ClusterctlLabel+"=")
+		}
+	}
+}
 
 // moveKinds holds the metadata of movedKinds. Each has a cache of its own, since the
 // manager may watch these by name and no others, and a cache selects one name.

@@ -74,6 +74,7 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err := manager.RequireCRDs(restConfig, neededCRDs()...); err != nil {
 		return nil, err
 	}
+	labelMovedKinds(ctx, restConfig)
 	if err := manager.CountRights(ctx, restConfig, metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 	}); err != nil {

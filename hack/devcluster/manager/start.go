@@ -47,6 +47,9 @@ type Options struct {
 	Cluster *cluster.Cluster
 	Repo    components.Repo
 	Out     *console.Printer
+	// Installed reports whether another tool has installed the manifests. The Deployments in the
+	// cluster decide then, as for a kubelet, and only webhooks are pointed at the processes.
+	Installed bool
 }
 
 // Running is a manager that was started.
@@ -122,7 +125,7 @@ func (o Options) install(ctx context.Context, c client.Client, managers []Manage
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, m := range managers {
 		group.Go(func() error {
-			p, err := o.prepare(groupCtx, m, ports[portsEach*i:])
+			p, err := o.prepare(groupCtx, c, m, ports[portsEach*i:])
 			if err != nil {
 				return fmt.Errorf("manifests of %s: %w", m.Component, err)
 			}
@@ -133,6 +136,9 @@ func (o Options) install(ctx context.Context, c client.Client, managers []Manage
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	if o.Installed {
+		return all, nil
+	}
 	var objects [][]*unstructured.Unstructured
 	for _, p := range all {
 		objects = append(objects, p.objects)
@@ -141,7 +147,7 @@ func (o Options) install(ctx context.Context, c client.Client, managers []Manage
 }
 
 // prepare reads the manifests and points their webhooks at the chosen port.
-func (o Options) prepare(ctx context.Context, m Manager, ports []int) (*prepared, error) {
+func (o Options) prepare(ctx context.Context, c client.Client, m Manager, ports []int) (*prepared, error) {
 	source, err := m.source(ctx, o.Repo)
 	if err != nil {
 		return nil, err
@@ -149,6 +155,11 @@ func (o Options) prepare(ctx context.Context, m Manager, ports []int) (*prepared
 	objects, err := manifests.Render(filepath.Join(source, m.Kustomization), m.Variables)
 	if err != nil {
 		return nil, err
+	}
+	if o.Installed {
+		if objects, err = manifests.Installed(ctx, c, objects); err != nil {
+			return nil, err
+		}
 	}
 	p := &prepared{Manager: m}
 	if p.workload, p.objects, err = manifests.Split(objects); err != nil {
@@ -172,11 +183,15 @@ func (o Options) prepare(ctx context.Context, m Manager, ports []int) (*prepared
 	if _, _, err := serving.Write(p.place.CertDir, "tls"); err != nil {
 		return nil, err
 	}
-	err = manifests.UseURLs(p.objects, manifests.Endpoint{
+	endpoint := manifests.Endpoint{
 		URL:       "https://" + loopback(p.place.Webhook),
 		Extension: "https://" + loopback(p.place.Extension),
 		CA:        o.Cluster.Authority.Cert,
-	})
+	}
+	if o.Installed {
+		return p, manifests.Point(ctx, c, p.objects, endpoint)
+	}
+	err = manifests.UseURLs(p.objects, endpoint)
 	p.extensions, p.objects = manifests.Extensions(p.objects)
 	return p, err
 }

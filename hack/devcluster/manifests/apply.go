@@ -24,6 +24,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,6 +64,43 @@ func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstruc
 		}
 	}
 	return applyStage(ctx, c, stages["rest"])
+}
+
+// Installed reads the objects from the cluster, as another tool has installed them. Those that are not
+// there are left out.
+func Installed(ctx context.Context, c client.Client, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	for _, object := range objects {
+		now := &unstructured.Unstructured{}
+		now.SetGroupVersionKind(object.GroupVersionKind())
+		err := c.Get(ctx, client.ObjectKeyFromObject(object), now)
+		switch {
+		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		case err != nil:
+			return nil, fmt.Errorf("get %s %s: %w", object.GetKind(), object.GetName(), err)
+		default:
+			found = append(found, now)
+		}
+	}
+	return found, nil
+}
+
+// Point has the webhooks of objects that were read from the cluster call the endpoint, which is what a
+// network and cert-manager would do.
+func Point(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, endpoint Endpoint) error {
+	for _, object := range objects {
+		pointed := object.DeepCopy()
+		if err := UseURLs([]*unstructured.Unstructured{pointed}, endpoint); err != nil {
+			return err
+		}
+		if equality.Semantic.DeepEqual(object, pointed) {
+			continue
+		}
+		if err := c.Patch(ctx, pointed, client.MergeFrom(object)); err != nil {
+			return fmt.Errorf("point %s %s at a process: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
 }
 
 // Merge joins lists of objects. Where two lists hold the same object, the later

@@ -1,0 +1,246 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
+)
+
+const (
+	oldRelease = "v1.14.98"
+	newRelease = "v1.14.99"
+)
+
+// releaseStory is two releases of ours, and two clusters in which clusterctl installs them. Of each
+// Deployment that it installs, the dev cluster runs the process.
+type releaseStory struct {
+	moveStory
+
+	// config is that of clusterctl. It names every provider.
+	config string
+}
+
+// TestClusterctlKeepsARelease has clusterctl install a release of ours, upgrade it under machines that
+// run, and move their cluster, with nothing done by hand. It runs before the parallel tests, as
+// TestHostsMoveWithTheirCluster does.
+func TestClusterctlKeepsARelease(t *testing.T) {
+	ports, err := cluster.FreePorts(1)
+	must(t, err)
+	s := &releaseStory{moveStory: moveStory{
+		t:       t,
+		cluster: story.Cluster{Name: "released", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 114},
+		pool:    story.Pool{Namespace: "released", Servers: 4, Tenants: []string{"released"}},
+	}}
+	mustRun(t, "two releases are made", s.make)
+	mustRun(t, "clusterctl installs the older one", s.isInstalled)
+	mustRun(t, "machines run", s.comesUp)
+	mustRun(t, "clusterctl describes their cluster", s.isDescribed)
+	mustRun(t, "clusterctl upgrades both managers, and no host is written", s.isUpgraded)
+	mustRun(t, "clusterctl moves the cluster to where it has installed the newer one", func(t *testing.T) {
+		s.confirm(t, true)
+		s.guarded(t)
+		s.moves(t)
+	})
+	t.Run("the cluster is deleted", func(t *testing.T) {
+		must(t, s.here.tenant.Client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.cluster.Name}}))
+		must(t, s.pool.WaitFree(limited(t), s.here.world, s.cluster.ControlPlanes+s.cluster.Workers))
+	})
+	for _, side := range []*side{s.here, s.there} {
+		for _, violation := range side.history.violations() {
+			t.Error("invariant broken:", violation)
+		}
+	}
+}
+
+// make writes both releases and the providers of others into one repository.
+func (s *releaseStory) make(t *testing.T) {
+	out := filepath.Join(lab.dir, "release")
+	for _, version := range []string{oldRelease, newRelease} {
+		said, err := exec.CommandContext(t.Context(), "make", "-C", lab.Repo.Root, "release", "OUT="+out, "RELEASE="+version).CombinedOutput()
+		if err != nil {
+			t.Fatalf("make release: %v\n%s", err, said)
+		}
+	}
+	s.config = filepath.Join(out, "clusterctl.yaml")
+	config, err := os.ReadFile(s.config)
+	must(t, err)
+	// The hardened form, as docs/tenants-and-policies.md has it.
+	config = bytes.ReplaceAll(config, []byte("components.yaml\n"), []byte("components-hardened.yaml\n"))
+	for _, p := range []struct{ component, name, kind, folder, file string }{
+		{components.ClusterAPI, "cluster-api", "CoreProvider", "cluster-api", "core"},
+		{components.KubeadmBootstrap, "kubeadm", "BootstrapProvider", "bootstrap-kubeadm", "bootstrap"},
+		{components.KubeadmControlPlane, "kubeadm", "ControlPlaneProvider", "control-plane-kubeadm", "control-plane"},
+		{components.IPAddressManager, "metal3", "IPAMProvider", "ipam-metal3", "ipam"},
+	} {
+		path := writeProvider(t, p.component, filepath.Join(out, p.folder), p.file+"-components.yaml")
+		config = fmt.Appendf(config, "- {name: %s, type: %s, url: 'file://%s'}\n", p.name, p.kind, path)
+	}
+	must(t, os.WriteFile(s.config, config, 0o600))
+}
+
+// writeProvider writes the release of another provider, from its source, and returns its components file.
+func writeProvider(t *testing.T, component, folder, file string) string {
+	t.Helper()
+	found, err := components.Lookup(component)
+	must(t, err)
+	version, err := lab.Repo.Version(found[0])
+	must(t, err)
+	source, err := lab.Repo.Source(t.Context(), found[0])
+	must(t, err)
+	all := manager.ThirdParty()
+	m := all[slices.IndexFunc(all, func(m manager.Manager) bool { return m.Component == component })]
+	objects, err := manifests.Render(filepath.Join(source, m.Kustomization), m.Variables)
+	must(t, err)
+	var text []byte
+	for _, object := range objects {
+		document, err := yaml.Marshal(object)
+		must(t, err)
+		text = append(append(text, document...), "---\n"...)
+	}
+	metadata, err := os.ReadFile(filepath.Join(source, "metadata.yaml"))
+	must(t, err)
+	path := filepath.Join(folder, version, file)
+	must(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	must(t, os.WriteFile(path, text, 0o600))
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(path), "metadata.yaml"), metadata, 0o600))
+	return path
+}
+
+// run calls clusterctl on one side.
+func (s *releaseStory) run(t *testing.T, on *side, args ...string) string {
+	t.Helper()
+	said, err := clusterctl(t, append(args, "--config", s.config, "--kubeconfig", cluster.AdminKubeconfig(on.Dir))...)
+	if err != nil {
+		t.Fatalf("clusterctl %v: %v\n%s", args, err, said)
+	}
+	return said
+}
+
+// isInstalled brings up both clusters, with different releases.
+func (s *releaseStory) isInstalled(t *testing.T) {
+	s.here = s.newCluster(t, lab.released()[0], oldRelease)
+	s.there = s.newCluster(t, lab.released()[1], newRelease)
+	must(t, s.pool.Register(t.Context(), s.here.admin))
+	withoutServers := s.pool
+	withoutServers.Servers = 0
+	must(t, withoutServers.Register(t.Context(), s.there.admin))
+	must(t, s.pool.WaitAvailable(limited(t), s.here.world, ignoreNotes))
+}
+
+// newCluster brings up a cluster with baremetal-operator, and has clusterctl install all the rest.
+func (s *releaseStory) newCluster(t *testing.T, dir, version string) *side {
+	t.Helper()
+	operator := slices.DeleteFunc(manager.ThirdParty(), func(m manager.Manager) bool { return m.Component != components.BareMetalOperator })
+	// It and its cleanup outlive this chapter.
+	side := newUnwatchedSide(s.t, dir, operator)
+	harness.InstallCertificateKinds(t, definitions(t, side.Admin))
+	s.run(t, side, "init", "--infrastructure", "metal3:"+version, "--addon", "hostclaim:"+version, "--ipam", "metal3")
+	others := slices.DeleteFunc(manager.ThirdParty(), func(m manager.Manager) bool { return m.Component == components.BareMetalOperator })
+	side.runInstalled(s.t, append(others, managers(manager.Own())...))
+	started, err := manager.Start(s.t.Context(), side.options(t), []manager.Manager{manager.HostSim()})
+	must(t, err)
+	side.Running[components.HostSim] = started[components.HostSim]
+	side.watch(s.t)
+	side.tenant, err = story.AddTenant(t.Context(), side.admin, side.Cluster, s.pool.Namespace)
+	must(t, err)
+	return side
+}
+
+func (s *side) options(t *testing.T) manager.Options {
+	t.Helper()
+	return manager.Options{Cluster: s.Cluster, Repo: s.Repo, Out: console.New(t.Output())}
+}
+
+// runInstalled runs what a kubelet would run of the Deployments of these managers.
+func (s *side) runInstalled(t *testing.T, run []manager.Manager) {
+	t.Helper()
+	options := s.options(t)
+	options.Installed = true
+	started, err := manager.Start(t.Context(), options, run)
+	must(t, err)
+	maps.Copy(s.Running, started)
+}
+
+func (s *releaseStory) isDescribed(t *testing.T) {
+	said := s.run(t, s.here, "describe", "cluster", s.cluster.Name, "--namespace", s.pool.Namespace, "--echo", "--grouping=false")
+	if missing := unsaid(said, "Metal3Cluster "+s.pool.Namespace+"/"+s.cluster.Name, "Metal3Machine"); len(missing) > 0 {
+		t.Errorf("%q are missing in:\n%s", missing, said)
+	}
+}
+
+// isUpgraded takes the source to the newer release. After that the managers give a new machine its
+// server, so that they have looked at all hosts.
+func (s *releaseStory) isUpgraded(t *testing.T) {
+	plan := s.run(t, s.here, "upgrade", "plan")
+	for _, provider := range []string{"infrastructure-metal3", "addon-hostclaim"} {
+		if !slices.ContainsFunc(strings.Split(plan, "\n"), func(line string) bool {
+			return strings.HasPrefix(line, provider) && len(unsaid(line, oldRelease, newRelease)) == 0
+		}) {
+			t.Errorf("%s is not to be upgraded from %s to %s:\n%s", provider, oldRelease, newRelease, plan)
+		}
+	}
+	before := s.versions(t)
+	own := managers(manager.Own())
+	for _, m := range own {
+		must(t, s.here.Group.StopOne(m.Component))
+	}
+	s.run(t, s.here, "upgrade", "apply", "--infrastructure", "metal3:"+newRelease, "--addon", "hostclaim:"+newRelease)
+	s.here.runInstalled(s.t, own)
+	var err error
+	s.cluster, err = s.cluster.ScaleWorkers(t.Context(), s.here.tenant, s.cluster.Workers+1)
+	must(t, err)
+	s.runs(t)
+	after := s.versions(t)
+	for host, version := range before {
+		if after[host] != version {
+			t.Errorf("%s was written: version %s, then %s", host, version, after[host])
+		}
+	}
+	if len(before) != 2 || len(after) != 3 {
+		t.Errorf("%d hosts were bound before and %d after", len(before), len(after))
+	}
+}
+
+// versions are the versions of the hosts that machines have.
+func (s *releaseStory) versions(t *testing.T) map[string]string {
+	t.Helper()
+	versions := map[string]string{}
+	for _, m := range s.servers(t) {
+		versions[m.Host.Name] = m.Host.ResourceVersion
+	}
+	return versions
+}
