@@ -310,6 +310,7 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 		t.Fatalf("missing is %v, error %v", missing, err)
 	}
 	c.claim.Labels[infrav1.OriginKey] = "o-2"
+	c.client = sanitizingClient{server.Client}
 	for range 2 { // the second time nothing changes
 		if missing, err := c.copies(claims.PullSecretCopy("after")); err != nil || missing.Reason != "" {
 			t.Fatalf("missing is %v, error %v", missing, err)

@@ -72,7 +72,15 @@ func sanitize(err error, secret bool) error {
 		words = fmt.Sprintf("The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret",
 			said.Code, http.StatusText(int(said.Code)))
 	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: said.Reason, Code: said.Code, Message: words}}
+	details := &metav1.StatusDetails{} // without text: what is refused as immutable is told by the fields
+	if said.Details != nil {
+		for _, cause := range said.Details.Causes {
+			details.Causes = append(details.Causes, metav1.StatusCause{Type: cause.Type, Field: cause.Field})
+		}
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Reason: said.Reason, Code: said.Code, Message: words, Details: details,
+	}}
 }
 
 // sanitizedError is an error without a status. Its cause is never printed.
