@@ -72,8 +72,9 @@ func sanitize(err error, secret bool) error {
 		words = fmt.Sprintf("The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret",
 			said.Code, http.StatusText(int(said.Code)))
 	}
-	details := &metav1.StatusDetails{} // without text: what is refused as immutable is told by the fields
+	var details *metav1.StatusDetails // without text: what is refused as immutable is told by the fields
 	if said.Details != nil {
+		details = &metav1.StatusDetails{}
 		for _, cause := range said.Details.Causes {
 			details.Causes = append(details.Causes, metav1.StatusCause{Type: cause.Type, Field: cause.Field})
 		}
