@@ -209,6 +209,8 @@ var variables = manifests.Variables{
 	"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2",
 	"IMAGE_URL": "http://images.example.com/node.qcow2", "IMAGE_CHECKSUM": "http://images.example.com/node.qcow2.sha256",
 	"IPPOOL_START": "192.0.2.20", "IPPOOL_END": "192.0.2.40", "IPPOOL_GATEWAY": "192.0.2.1", "DNS_SERVER": "192.0.2.53",
+	"IPPOOL6_START": "2001:db8::20", "IPPOOL6_END": "2001:db8::40", "IPPOOL6_GATEWAY": "2001:db8::1",
+	"FAILURE_DOMAIN_1": "rack-1", "FAILURE_DOMAIN_2": "rack-2",
 }
 
 func dryRun(t *testing.T, objects []*unstructured.Unstructured) {
