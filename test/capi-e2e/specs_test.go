@@ -45,9 +45,10 @@ func imageOfVersion() {
 	t.Setenv("IMAGE_CHECKSUM", "http://images.example.com/node-{version}.qcow2.sha256sum")
 }
 
-var _ = ginkgo.Describe("When following the quick start", ginkgo.Label(quick), func() {
+// quickStart plays the QuickStartSpec; edit adds to its input.
+func quickStart(edit func(*e2e.QuickStartSpecInput)) {
 	e2e.QuickStartSpec(ctx, func() e2e.QuickStartSpecInput {
-		return e2e.QuickStartSpecInput{
+		input := e2e.QuickStartSpecInput{
 			E2EConfig:              e2eConfig,
 			ClusterctlConfigPath:   clusterctlConfigPath,
 			BootstrapClusterProxy:  bootstrapClusterProxy,
@@ -56,57 +57,57 @@ var _ = ginkgo.Describe("When following the quick start", ginkgo.Label(quick), f
 			InfrastructureProvider: ptr.To(infrastructureProvider),
 			PostNamespaceCreated:   bindManagers,
 		}
+		if edit != nil {
+			edit(&input)
+		}
+		return input
 	})
+}
+
+// remediateWorker plays the MachineDeploymentRemediationSpec; edit adds to its input.
+func remediateWorker(edit func(*e2e.MachineDeploymentRemediationSpecInput)) {
+	e2e.MachineDeploymentRemediationSpec(ctx, func() e2e.MachineDeploymentRemediationSpecInput {
+		input := e2e.MachineDeploymentRemediationSpecInput{
+			E2EConfig:              e2eConfig,
+			ClusterctlConfigPath:   clusterctlConfigPath,
+			BootstrapClusterProxy:  bootstrapClusterProxy,
+			ArtifactFolder:         *artifactFolder,
+			SkipCleanup:            *skipCleanup,
+			InfrastructureProvider: ptr.To(infrastructureProvider),
+			PostNamespaceCreated:   bindManagers,
+		}
+		if edit != nil {
+			edit(&input)
+		}
+		return input
+	})
+}
+
+var _ = ginkgo.Describe("When following the quick start", ginkgo.Label(quick), func() {
+	quickStart(nil)
 })
 
 var _ = ginkgo.Describe("When following the quick start with a ClusterClass", func() {
 	ginkgo.BeforeEach(imageOfVersion)
-	e2e.QuickStartSpec(ctx, func() e2e.QuickStartSpecInput {
-		return e2e.QuickStartSpecInput{
-			E2EConfig:                e2eConfig,
-			ClusterctlConfigPath:     clusterctlConfigPath,
-			BootstrapClusterProxy:    bootstrapClusterProxy,
-			ArtifactFolder:           *artifactFolder,
-			SkipCleanup:              *skipCleanup,
-			InfrastructureProvider:   ptr.To(infrastructureProvider),
-			PostNamespaceCreated:     bindManagers,
-			Flavor:                   ptr.To("topology"),
-			ControlPlaneMachineCount: ptr.To[int64](3),
-			WorkerMachineCount:       ptr.To[int64](2),
-			PostMachinesProvisioned:  resourceVersionsAreStable,
-		}
+	quickStart(func(input *e2e.QuickStartSpecInput) {
+		input.Flavor = ptr.To("topology")
+		input.ControlPlaneMachineCount = ptr.To[int64](3)
+		input.WorkerMachineCount = ptr.To[int64](2)
+		input.PostMachinesProvisioned = resourceVersionsAreStable
 	})
 })
 
 var _ = ginkgo.Describe("When finalizers and owner references are lost", func() {
-	e2e.QuickStartSpec(ctx, func() e2e.QuickStartSpecInput {
-		return e2e.QuickStartSpecInput{
-			E2EConfig:               e2eConfig,
-			ClusterctlConfigPath:    clusterctlConfigPath,
-			BootstrapClusterProxy:   bootstrapClusterProxy,
-			ArtifactFolder:          *artifactFolder,
-			SkipCleanup:             *skipCleanup,
-			InfrastructureProvider:  ptr.To(infrastructureProvider),
-			PostNamespaceCreated:    bindManagers,
-			PostMachinesProvisioned: survivesLosses,
-		}
+	quickStart(func(input *e2e.QuickStartSpecInput) {
+		input.PostMachinesProvisioned = survivesLosses
 	})
 })
 
 var _ = ginkgo.Describe("When finalizers and owner references of a cluster of a ClusterClass are lost", func() {
 	ginkgo.BeforeEach(imageOfVersion)
-	e2e.QuickStartSpec(ctx, func() e2e.QuickStartSpecInput {
-		return e2e.QuickStartSpecInput{
-			E2EConfig:               e2eConfig,
-			ClusterctlConfigPath:    clusterctlConfigPath,
-			BootstrapClusterProxy:   bootstrapClusterProxy,
-			ArtifactFolder:          *artifactFolder,
-			SkipCleanup:             *skipCleanup,
-			InfrastructureProvider:  ptr.To(infrastructureProvider),
-			PostNamespaceCreated:    bindManagers,
-			Flavor:                  ptr.To("topology"),
-			PostMachinesProvisioned: survivesLosses,
-		}
+	quickStart(func(input *e2e.QuickStartSpecInput) {
+		input.Flavor = ptr.To("topology")
+		input.PostMachinesProvisioned = survivesLosses
 	})
 })
 
@@ -140,31 +141,12 @@ var _ = ginkgo.Describe("When rolling out a control plane and workers", func() {
 })
 
 var _ = ginkgo.Describe("When remediating a worker", func() {
-	e2e.MachineDeploymentRemediationSpec(ctx, func() e2e.MachineDeploymentRemediationSpecInput {
-		return e2e.MachineDeploymentRemediationSpecInput{
-			E2EConfig:              e2eConfig,
-			ClusterctlConfigPath:   clusterctlConfigPath,
-			BootstrapClusterProxy:  bootstrapClusterProxy,
-			ArtifactFolder:         *artifactFolder,
-			SkipCleanup:            *skipCleanup,
-			InfrastructureProvider: ptr.To(infrastructureProvider),
-			PostNamespaceCreated:   bindManagers,
-		}
-	})
+	remediateWorker(nil)
 })
 
 var _ = ginkgo.Describe("When remediating a worker by a reboot", func() {
-	e2e.MachineDeploymentRemediationSpec(ctx, func() e2e.MachineDeploymentRemediationSpecInput {
-		return e2e.MachineDeploymentRemediationSpecInput{
-			E2EConfig:              e2eConfig,
-			ClusterctlConfigPath:   clusterctlConfigPath,
-			BootstrapClusterProxy:  bootstrapClusterProxy,
-			ArtifactFolder:         *artifactFolder,
-			SkipCleanup:            *skipCleanup,
-			InfrastructureProvider: ptr.To(infrastructureProvider),
-			PostNamespaceCreated:   bindManagers,
-			Flavor:                 ptr.To("metal3-remediation"),
-		}
+	remediateWorker(func(input *e2e.MachineDeploymentRemediationSpecInput) {
+		input.Flavor = ptr.To("metal3-remediation")
 	})
 })
 
