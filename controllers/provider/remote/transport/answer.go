@@ -75,6 +75,9 @@ func (t *Transport) send(request *http.Request, on terms) (*http.Response, error
 	}
 	response, err := t.transport.RoundTrip(out)
 	t.count(response)
+	if err == nil && a.expired() {
+		err = errors.Join(errExpired, response.Body.Close()) // it arrived while it was given up
+	}
 	if err != nil {
 		defer a.end()
 		return nil, a.failed(err)

@@ -154,6 +154,29 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// The headers can arrive while the connection is closed because their time is over.
+func TestAnswersAfterTheirTimeAreFailures(t *testing.T) {
+	for name, query := range map[string]string{"of a watch": "?watch=true", "of a request": ""} {
+		t.Run(name, func(t *testing.T) {
+			w := serve(t, Limits{Request: 50 * time.Millisecond}, func(out http.ResponseWriter, _ *http.Request) {
+				out.WriteHeader(http.StatusOK)
+			})
+			w.count = func(response *http.Response) {
+				if response != nil { // it came in time, but is looked at too late
+					<-response.Request.Context().Done()
+				}
+			}
+			_, err := get(t.Context(), w.ForCache(), w.server+query)
+			if want := w.Problem(identity.Silent); err == nil || !strings.HasSuffix(err.Error(), want.Message) {
+				t.Errorf("ended with %v, want a timeout", err)
+			}
+			if got := take(w); got != TimedOut {
+				t.Errorf("failure %v, want %v", got, TimedOut)
+			}
+		})
+	}
+}
+
 func TestChecksAreNoFailures(t *testing.T) {
 	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if _, err := get(t.Context(), w.ForChecks(), w.server); err == nil {
