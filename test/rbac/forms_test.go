@@ -48,15 +48,15 @@ import (
 const ownPolicy = "--require-policy-in-own-namespace="
 
 // The default form names the manager in the binding to the secrets of every namespace, where the
-// hardened one names a group that may do everything, and asks for no policy in a claim's own
-// namespace; nothing else differs.
+// hardened one names a group that may do everything; it asks for no policy in a claim's own
+// namespace, and bounds no connections that the manager opens. Nothing else differs.
 func TestDefaultForm(t *testing.T) {
 	tests := map[string]struct {
-		hardened, plain, binding string
-		who                      subject
+		hardened, plain, binding, pods string
+		who                            subject
 	}{
-		"of the provider manager":  {hardened: "hardened", plain: "default", binding: "capm3-tenant-secrets", who: provider},
-		"of the hostclaim manager": {hardened: "hostclaim/hardened", plain: "hostclaim/default", binding: "hostclaim-host-secrets", who: hostOwner},
+		"of the provider manager":  {hardened: "hardened", plain: "default", binding: "capm3-tenant-secrets", pods: "capm3-controller-manager", who: provider},
+		"of the hostclaim manager": {hardened: "hostclaim/hardened", plain: "hostclaim/default", binding: "hostclaim-host-secrets", pods: "hostclaim-controller-manager", who: hostOwner},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +65,7 @@ func TestDefaultForm(t *testing.T) {
 			checkSecretsEverywhere(t, test.who, hardened[binding].DeepCopy(), plain[binding].DeepCopy())
 			unstructured.RemoveNestedField(hardened[binding].Object, "subjects")
 			unstructured.RemoveNestedField(plain[binding].Object, "subjects")
+			clearEgress(t, hardened[key("NetworkPolicy", test.pods)])
 			for name, object := range plain {
 				same, found := hardened[name]
 				if !found {
@@ -84,6 +85,19 @@ func TestDefaultForm(t *testing.T) {
 				t.Errorf("the default form lacks %s", name)
 			}
 		})
+	}
+}
+
+// clearEgress takes what bounds the connections of the Pods out of a policy.
+func clearEgress(t *testing.T, policy *unstructured.Unstructured) {
+	t.Helper()
+	types, _, err := unstructured.NestedStringSlice(policy.Object, "spec", "policyTypes")
+	if err != nil || !slices.Equal(types, []string{"Ingress", "Egress"}) {
+		t.Fatalf("the policy is about %v, %v", types, err)
+	}
+	unstructured.RemoveNestedField(policy.Object, "spec", "egress")
+	if err := unstructured.SetNestedStringSlice(policy.Object, types[:1], "spec", "policyTypes"); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -214,7 +228,7 @@ func TestAttackRightsOfTheFormerForm(t *testing.T) {
 		},
 		"of the hostclaim manager, by kubectl": func(t *testing.T, form string) {
 			t.Helper()
-			objects, err := render("hostclaim/" + form)
+			objects, err := aboutRights("hostclaim/" + form)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -109,7 +109,7 @@ func (i installed) Run() int {
 func install(ctx context.Context) error {
 	var all []*unstructured.Unstructured
 	for _, dir := range []string{"hardened", "hostclaim/hardened", "samples"} {
-		objects, err := render(dir)
+		objects, err := aboutRights(dir)
 		if err != nil {
 			return err
 		}
@@ -133,17 +133,19 @@ func addPeople(ctx context.Context) error {
 	})
 }
 
-// render returns what a folder of config/ has about rights: namespaces, accounts, roles, bindings,
-// and the policies that the API server applies by itself.
+// render returns the objects of a folder of config/.
 func render(dir string) ([]*unstructured.Unstructured, error) {
 	repo, err := components.FindRepo(".")
 	if err != nil {
 		return nil, err
 	}
-	objects, err := manifests.Render(repo.Path("config", path.Clean(dir)), nil)
-	if err != nil {
-		return nil, err
-	}
+	return manifests.Render(repo.Path("config", path.Clean(dir)), nil)
+}
+
+// aboutRights returns what a folder of config/ has about rights: namespaces, accounts, roles, bindings,
+// and the policies that the API server applies by itself.
+func aboutRights(dir string) ([]*unstructured.Unstructured, error) {
+	objects, err := render(dir)
 	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
 		if object.GroupVersionKind().Group == rbacv1.GroupName {
 			return false
@@ -151,7 +153,7 @@ func render(dir string) ([]*unstructured.Unstructured, error) {
 		return !slices.Contains([]string{
 			"Namespace", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 		}, object.GetKind())
-	}), nil
+	}), err
 }
 
 // Verbs of the tables.
