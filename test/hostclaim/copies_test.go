@@ -109,10 +109,9 @@ func TestCopiesOfFormerClaimsGoWithTheRelease(t *testing.T) {
 }
 
 // A manager that stalled before it created a copy may go on when host and claim
-// are long gone.
+// are long gone, as is the policy that had let the claim in.
 func TestCopyOfAClaimThatDoesNotExistIsDeleted(t *testing.T) {
 	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
 	left := func(kind binding.SecretKind, claim types.UID) client.Object {
 		copied := binding.Copy(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, UID: claim}},

@@ -164,8 +164,8 @@ func (r *Reconciler) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 	return !published, err
 }
 
-// releaseWatches stops watching the Secrets of a namespace without claims, hosts
-// of claims, and policies that let claims have hosts there.
+// releaseWatches stops watching the Secrets of a namespace without claims, hosts of claims, and hosts
+// that copies may be left next to.
 func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error {
 	return r.Secrets.Release(namespace, func() (bool, error) {
 		for _, users := range []struct {
@@ -174,7 +174,7 @@ func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error
 		}{
 			{&bmov1alpha1.HostClaimList{}, client.InNamespace(namespace)},
 			{&bmov1alpha1.HostClaimList{}, client.MatchingFields{claimsByHostNamespace: namespace}},
-			{&bmov1alpha1.HostDeployPolicyList{}, client.InNamespace(namespace)},
+			{&bmov1alpha1.BareMetalHostList{}, client.InNamespace(namespace)},
 		} {
 			if err := r.Client.List(ctx, users.list, users.which, client.Limit(1)); err != nil {
 				return false, fmt.Errorf("list who needs Secrets of namespace %s: %w", namespace, err)

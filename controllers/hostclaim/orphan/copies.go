@@ -143,7 +143,7 @@ func (r *CopyReconciler) needed(ctx context.Context, secret metav1.Object, uid t
 //	a Secret with the name of a copy   itself, unless the cache shows its claim
 //	a claim goes                       its copies that the watch has seen
 //	a host names its claim no more     the same
-//	a policy                           none: Secrets of its namespace are watched from
+//	a host                             none: Secrets of its namespace are watched from
 //	                                   then on, as copies can be there
 //
 // A copy and the end of its claim are both seen, in one order or the other, and the later of
@@ -158,7 +158,7 @@ func (r *CopyReconciler) Watches() []watch.Row {
 	return []watch.Row{
 		{Object: &bmov1alpha1.HostClaim{}, Handler: handler.EnqueueRequestsFromMapFunc(r.toCopies), Predicates: []predicate.Predicate{ends()}},
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: handler.EnqueueRequestsFromMapFunc(r.toCopies), Predicates: []predicate.Predicate{ends()}},
-		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.watchNamespace)},
+		{Object: &bmov1alpha1.BareMetalHost{}, Handler: handler.EnqueueRequestsFromMapFunc(r.watchNamespace)},
 	}
 }
 
@@ -199,8 +199,8 @@ func (r *CopyReconciler) toCopies(_ context.Context, object client.Object) []rec
 	return out
 }
 
-// watchNamespace watches the Secrets of a namespace whose hosts claims of others
-// may have.
+// watchNamespace watches the Secrets of a namespace with hosts: a copy may be left there, whether or not a
+// policy lets claims of others have those hosts now.
 func (r *CopyReconciler) watchNamespace(_ context.Context, object client.Object) []reconcile.Request {
 	r.Secrets.Ensure(object.GetNamespace())
 	return nil
