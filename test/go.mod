@@ -17,6 +17,7 @@ require (
 	github.com/metal3-io/ip-address-manager/api v1.13.1
 	github.com/onsi/gomega v1.42.1
 	go.etcd.io/etcd/client/v3 v3.6.14
+	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
 	google.golang.org/grpc v1.83.1
 	k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver v0.36.3
