@@ -87,7 +87,7 @@ var spellings = map[string]operators.Operator{
 func Parse(claim *bmov1alpha1.HostClaim) (Criteria, error) {
 	wanted := claim.Spec.HostSelector
 	if err := tooMany(wanted); err != nil {
-		return Criteria{}, err
+		return Criteria{}, errors.Join(err)
 	}
 	c := Criteria{
 		InNamespace:   wanted.InNamespace,

@@ -19,33 +19,68 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // defaultPort is the port of an endpoint that gives only a host.
 const defaultPort = 6443
 
+// Cluster defaults Metal3Clusters.
+type Cluster struct{}
+
+// Default completes an endpoint that has a host only, and sets explicitly that no cloud
+// provider is expected where the field is left out.
+func (Cluster) Default(_ context.Context, cluster *infrav1.Metal3Cluster) error {
+	if e := &cluster.Spec.ControlPlaneEndpoint; e.Host != "" && e.Port == 0 {
+		e.Port = defaultPort
+	}
+	if cluster.Spec.CloudProviderEnabled == nil {
+		cluster.Spec.CloudProviderEnabled = ptr.To(false)
+	}
+	return nil
+}
+
 // clusterValidator refuses a list of label prefixes that would not be heeded, and another endpoint
-// than the one that is set.
-func clusterValidator() validator[*infrav1.Metal3Cluster] {
+// than the one that is set. It warns of an endpoint that another cluster of the namespace has: the
+// machines of one of them would look for the other cluster.
+func clusterValidator(reader client.Reader) validator[*infrav1.Metal3Cluster] {
 	return validator[*infrav1.Metal3Cluster]{
-		kind: "Metal3Cluster",
+		empty: &infrav1.Metal3Cluster{},
 		problems: func(c change[*infrav1.Metal3Cluster]) field.ErrorList {
-			var problems field.ErrorList
-			if !c.created {
-				problems = endpointProblems(c.before, c.after)
+			return append(endpointProblems(c.before, c.after),
+				prefixProblems(c.before.Annotations, c.after.Annotations, field.NewPath("metadata", "annotations"))...)
+		},
+		warnings: func(ctx context.Context, c change[*infrav1.Metal3Cluster]) []string {
+			if e := c.after.Spec.ControlPlaneEndpoint; !e.IsValid() || e == c.before.Spec.ControlPlaneEndpoint {
+				return nil
 			}
-			prefixes := c.after.Annotations[infrav1.LabelSyncPrefixesAnnotation]
-			if !c.created && c.before.Annotations[infrav1.LabelSyncPrefixesAnnotation] == prefixes {
-				return problems
-			}
-			return append(problems, prefixProblems(prefixes, field.NewPath("metadata", "annotations"))...)
+			return taken(ctx, reader, c.after)
+		},
+	}
+}
+
+// clusterTemplateValidator refuses templates whose clusters would be refused.
+func clusterTemplateValidator() validator[*infrav1.Metal3ClusterTemplate] {
+	return validator[*infrav1.Metal3ClusterTemplate]{
+		empty: &infrav1.Metal3ClusterTemplate{},
+		problems: func(c change[*infrav1.Metal3ClusterTemplate]) field.ErrorList {
+			before, after, path := c.before.Spec.Template.ObjectMeta, c.after.Spec.Template.ObjectMeta, field.NewPath("spec", "template", "metadata")
+			return append(metadataProblems(before, after, path), prefixProblems(before.Annotations, after.Annotations, path.Child("annotations"))...)
 		},
 	}
 }
@@ -64,28 +99,66 @@ func endpointProblems(before, after *infrav1.Metal3Cluster) field.ErrorList {
 			"by the annotation cluster.x-k8s.io/paused meanwhile", was.Host, was.Port))}
 }
 
-func prefixProblems(prefixes string, path *field.Path) field.ErrorList {
-	if _, err := nodes.LabelPrefixes(prefixes); err != nil {
-		return field.ErrorList{field.Invalid(path.Key(infrav1.LabelSyncPrefixesAnnotation), prefixes, err.Error())}
+// taken warns if another cluster of the namespace has the endpoint. It holds nothing up: when the
+// others cannot be read, there is no warning.
+func taken(ctx context.Context, reader client.Reader, cluster *infrav1.Metal3Cluster) []string {
+	var all infrav1.Metal3ClusterList
+	if err := reader.List(ctx, &all, client.InNamespace(cluster.Namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot compare the endpoint with those of other Metal3Clusters")
+		return nil
+	}
+	e := cluster.Spec.ControlPlaneEndpoint
+	for _, other := range all.Items {
+		if other.Name != cluster.Name && other.Spec.ControlPlaneEndpoint == e {
+			return []string{fmt.Sprintf("spec.controlPlaneEndpoint: Metal3Cluster %s has %s port %d as well: give each cluster one of its own",
+				other.Name, e.Host, e.Port)}
+		}
 	}
 	return nil
 }
 
-// Cluster defaults Metal3Clusters.
-type Cluster struct{}
-
-// Default completes an endpoint that has a host only, and sets explicitly that no cloud
-// provider is expected where the field is left out.
-func (Cluster) Default(_ context.Context, cluster *infrav1.Metal3Cluster) error {
-	defaultCluster(&cluster.Spec)
+// prefixProblems finds what is wrong with the prefixes of labels among annotations.
+func prefixProblems(before, after map[string]string, path *field.Path) field.ErrorList {
+	const key = infrav1.LabelSyncPrefixesAnnotation
+	if before[key] == after[key] {
+		return nil
+	}
+	if _, err := nodes.LabelPrefixes(after[key]); err != nil {
+		return field.ErrorList{field.Invalid(path.Key(key), after[key], err.Error())}
+	}
 	return nil
 }
 
-func defaultCluster(spec *infrav1.Metal3ClusterSpec) {
-	if e := &spec.ControlPlaneEndpoint; e.Host != "" && e.Port == 0 {
-		e.Port = defaultPort
+// metadataProblems finds labels and annotations that no object can have. The messages are those
+// of Kubernetes. Entries are checked one by one, in the order of their keys, since there may be
+// more of them than an answer can hold.
+func metadataProblems(before, after clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
+	if reflect.DeepEqual(before, after) {
+		return nil
 	}
-	if spec.CloudProviderEnabled == nil {
-		spec.CloudProviderEnabled = ptr.To(false)
+	if apivalidation.ValidateAnnotationsSize(after.Annotations) != nil {
+		return field.ErrorList{field.TooLong(path.Child("annotations"), "", apivalidation.TotalAnnotationSizeLimitB)}
+	}
+	return text.Problems(
+		faults(after.Labels, func(key, value string) field.ErrorList {
+			one := clusterv1.ObjectMeta{Labels: map[string]string{key: value}}
+			return one.Validate(path)
+		}),
+		faults(after.Annotations, func(key, _ string) field.ErrorList {
+			one := clusterv1.ObjectMeta{Annotations: map[string]string{key: ""}}
+			return one.Validate(path)
+		}))
+}
+
+// faults lists what is wrong with the entries of a map.
+func faults(entries map[string]string, check func(key, value string) field.ErrorList) iter.Seq[*field.Error] {
+	return func(yield func(*field.Error) bool) {
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			for _, fault := range check(key, entries[key]) {
+				if !yield(fault) {
+					return
+				}
+			}
+		}
 	}
 }

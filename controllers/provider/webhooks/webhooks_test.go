@@ -69,7 +69,7 @@ func TestDefaultCluster(t *testing.T) {
 
 func TestDataTemplate(t *testing.T) {
 	good := &infrav1.Metal3DataTemplate{Spec: infrav1.Metal3DataTemplateSpec{ClusterName: ptr.To("a")}}
-	bad := &infrav1.Metal3DataTemplate{Spec: infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{
+	bad := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{
 		Networks: &infrav1.NetworkDataNetwork{IPv4DHCP: []infrav1.NetworkDataIPv4DHCP{{ID: "a", Link: "eth0"}}},
 	}}}
 	dying := bad.DeepCopy()
@@ -161,10 +161,10 @@ func TestOldFaultsHoldNothingUp(t *testing.T) {
 		},
 		"a cluster gets an endpoint": {
 			created: func() (admission.Warnings, error) {
-				return clusterValidator().ValidateCreate(t.Context(), labeled)
+				return clusterValidator(nil).ValidateCreate(t.Context(), labeled)
 			},
 			changed: func() (admission.Warnings, error) {
-				return clusterValidator().ValidateUpdate(t.Context(), labeled, reached)
+				return clusterValidator(nil).ValidateUpdate(t.Context(), labeled, reached)
 			},
 		},
 		"a claim gets a finalizer": {

@@ -14,25 +14,57 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package webhooks holds the admission webhooks of the provider manager. There
+// is one only where CEL cannot see what it takes: a default that depends on
+// another field, references between lists, the namespace and the annotations of
+// an object, maps of any size, and whether a request is only a rehearsal.
+// What is refused is decided by pure functions of an object before and after.
 package webhooks
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/topology"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
+
+// SetupWithManager registers all webhooks under the paths that
+// config/webhook names.
+func SetupWithManager(mgr ctrl.Manager) error {
+	err := ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Cluster{}).WithDefaulter(Cluster{}).WithValidator(clusterValidator(mgr.GetClient())).Complete()
+	if err != nil {
+		err = fmt.Errorf("webhook of Metal3Cluster: %w", err)
+	}
+	return errors.Join(err,
+		validate(mgr, clusterTemplateValidator()),
+		validate(mgr, machineValidator()),
+		validate(mgr, machineTemplateValidator()),
+		validate(mgr, dataTemplateValidator()),
+		validate(mgr, dataClaimValidator()))
+}
+
+func validate[T client.Object](mgr ctrl.Manager, rules validator[T]) error {
+	if err := ctrl.NewWebhookManagedBy(mgr, rules.empty).WithValidator(manager.SizeValidator[T]{Rules: rules}).Complete(); err != nil {
+		return fmt.Errorf("webhook of %T: %w", rules.empty, err)
+	}
+	return nil
+}
 
 // change is a request to create or update an object.
 type change[T client.Object] struct {
-	// before is the object as it is stored; meaningless when it is created.
+	// before is the object as it is stored; an empty one when it is created.
 	before T
 	// after is the object as it would be.
 	after   T
@@ -42,19 +74,19 @@ type change[T client.Object] struct {
 	rehearsed bool
 }
 
-// validator refuses, in a few words, what the rules of one kind find wrong. Rules of an update look
-// at what it changes only: what is stored already holds up nothing else.
+// validator refuses, in a few words, what the rules of one kind find wrong. Rules look at what a
+// change makes different only: what is stored already holds up nothing else.
 type validator[T client.Object] struct {
-	kind string
+	empty T
 	// problems lists what is wrong with a change.
 	problems func(change[T]) field.ErrorList
 	// warnings lists what is accepted with a warning; nil for nothing.
-	warnings func(change[T]) []string
+	warnings func(context.Context, change[T]) []string
 }
 
 // ValidateCreate refuses a new object with a problem.
-func (v validator[T]) ValidateCreate(_ context.Context, object T) (admission.Warnings, error) {
-	return v.answer(change[T]{after: object, created: true})
+func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
+	return v.answer(ctx, change[T]{before: v.empty, after: object, created: true})
 }
 
 // ValidateUpdate refuses problems that an update brings in. An object that is being
@@ -68,7 +100,7 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admi
 		v.warnings = nil
 	}
 	request, err := admission.RequestFromContext(ctx)
-	return v.answer(change[T]{before: before, after: after, rehearsed: err == nil && topology.IsDryRunRequest(request, after)})
+	return v.answer(ctx, change[T]{before: before, after: after, rehearsed: err == nil && topology.IsDryRunRequest(request, after)})
 }
 
 // ValidateDelete lets every object go; finalizers see to the rest.
@@ -76,13 +108,14 @@ func (v validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, er
 	return nil, nil
 }
 
-func (v validator[T]) answer(c change[T]) (admission.Warnings, error) {
+func (v validator[T]) answer(ctx context.Context, c change[T]) (admission.Warnings, error) {
 	var warnings admission.Warnings
 	if v.warnings != nil {
-		warnings = v.warnings(c)
+		warnings = v.warnings(ctx, c)
 	}
 	if problems := text.Problems(slices.Values(v.problems(c))); len(problems) > 0 {
-		return warnings, apierrors.NewInvalid(infrav1.GroupVersion.WithKind(v.kind).GroupKind(), c.after.GetName(), problems)
+		kind := infrav1.GroupVersion.WithKind(reflect.TypeOf(v.empty).Elem().Name())
+		return warnings, apierrors.NewInvalid(kind.GroupKind(), c.after.GetName(), problems)
 	}
 	return warnings, nil
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package webhooks
 
 import (
+	"context"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -28,18 +29,28 @@ import (
 // dataTemplateValidator refuses templates that could be rendered for no machine.
 func dataTemplateValidator() validator[*infrav1.Metal3DataTemplate] {
 	return validator[*infrav1.Metal3DataTemplate]{
-		kind: "Metal3DataTemplate",
+		empty: &infrav1.Metal3DataTemplate{},
 		problems: func(c change[*infrav1.Metal3DataTemplate]) field.ErrorList {
-			if !c.created && reflect.DeepEqual(c.before.Spec, c.after.Spec) {
+			if reflect.DeepEqual(c.before.Spec, c.after.Spec) {
 				return nil
 			}
 			return templatecheck.Problems(c.after.Spec, field.NewPath("spec"))
 		},
-		warnings: func(c change[*infrav1.Metal3DataTemplate]) []string {
-			if !c.created && reflect.DeepEqual(c.before.Spec, c.after.Spec) {
-				return nil
-			}
+		warnings: func(_ context.Context, c change[*infrav1.Metal3DataTemplate]) []string {
 			return templatecheck.Warnings(c.after.Spec, field.NewPath("spec"))
+		},
+	}
+}
+
+// dataClaimValidator refuses claims on templates of other namespaces.
+func dataClaimValidator() validator[*infrav1.Metal3DataClaim] {
+	template := func(claim *infrav1.Metal3DataClaim) []reference {
+		return []reference{{field.NewPath("spec", "template"), namespaceOf(claim.Spec.Template), "templates"}}
+	}
+	return validator[*infrav1.Metal3DataClaim]{
+		empty: &infrav1.Metal3DataClaim{},
+		problems: func(c change[*infrav1.Metal3DataClaim]) field.ErrorList {
+			return foreign(c.after.Namespace, template(c.before), template(c.after))
 		},
 	}
 }
