@@ -27,8 +27,7 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
@@ -75,10 +74,7 @@ func TestClusterctlKeepsARelease(t *testing.T) {
 		s.guarded(t)
 		s.moves(t)
 	})
-	t.Run("the cluster is deleted", func(t *testing.T) {
-		must(t, s.here.tenant.Client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.cluster.Name}}))
-		must(t, s.pool.WaitFree(limited(t), s.here.world, s.cluster.ControlPlanes+s.cluster.Workers))
-	})
+	t.Run("the steps of the documentation take both managers away", s.isUninstalled)
 	for _, side := range []*side{s.here, s.there} {
 		for _, violation := range side.history.violations() {
 			t.Error("invariant broken:", violation)
@@ -88,7 +84,7 @@ func TestClusterctlKeepsARelease(t *testing.T) {
 
 // make writes both releases and the providers of others into one repository.
 func (s *releaseStory) make(t *testing.T) {
-	out := filepath.Join(lab.dir, "release")
+	out := filepath.Join(lab.dir, "out")
 	for _, version := range []string{oldRelease, newRelease} {
 		said, err := exec.CommandContext(t.Context(), "make", "-C", lab.Repo.Root, "release", "OUT="+out, "RELEASE="+version).CombinedOutput()
 		if err != nil {
@@ -243,4 +239,66 @@ func (s *releaseStory) versions(t *testing.T) map[string]string {
 		versions[m.Host.Name] = m.Host.ResourceVersion
 	}
 	return versions
+}
+
+// isUninstalled does on both sides what docs/upgrades.md has people do. Machines are on one of them only, and
+// clusterctl does not take their claims away.
+func (s *releaseStory) isUninstalled(t *testing.T) {
+	said, err := clusterctl(t, "delete", "--addon", "hostclaim", "--include-crd", "--config", s.config, "--kubeconfig", cluster.AdminKubeconfig(s.here.Dir))
+	if err == nil || len(unsaid(said, "found existing objects")) > 0 {
+		t.Fatalf("clusterctl ended with %v and said:\n%s", err, said)
+	}
+	for side, servers := range map[*side]int{s.here: s.cluster.ControlPlanes + s.cluster.Workers, s.there: 1} {
+		said, err := s.documented(t, side, "## Uninstall")
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, said)
+		}
+		eventually(t, "nothing of either manager is left", func(g gomega.Gomega) {
+			g.Expect(s.installed(t, side)).To(gomega.BeEmpty())
+		})
+		for _, m := range managers(manager.Own()) {
+			must(t, side.Group.StopOne(m.Component))
+		}
+		must(t, s.pool.WaitFree(limited(t), side.world, servers))
+	}
+}
+
+// documented runs the first block of commands below a heading of docs/upgrades.md, as the administrator of a side.
+func (s *releaseStory) documented(t *testing.T, on *side, heading string) (string, error) {
+	t.Helper()
+	page, err := os.ReadFile(lab.Repo.Path("docs", "upgrades.md"))
+	must(t, err)
+	_, section, found := strings.Cut(string(page), "\n"+heading+"\n")
+	_, section, begins := strings.Cut(section, "```sh\n")
+	script, _, ends := strings.Cut(section, "```\n")
+	if !found || !begins || !ends {
+		t.Fatalf("docs/upgrades.md has no commands below %q", heading)
+	}
+	path, err := lab.Repo.Clients(t.Context(), console.New(t.Output()))
+	must(t, err)
+	shell := exec.CommandContext(limited(t), "bash", "-euxo", "pipefail", "-c", script)
+	// There it finds out/clusterctl.yaml.
+	shell.Dir = filepath.Dir(filepath.Dir(s.config))
+	home := t.TempDir()
+	shell.Env = append(os.Environ(), "PATH="+path+":"+os.Getenv("PATH"), "KUBECONFIG="+cluster.AdminKubeconfig(on.Dir),
+		"HOME="+home, "XDG_CONFIG_HOME="+home, "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
+	said, err := shell.CombinedOutput()
+	return string(said), err
+}
+
+// installed lists what is on a side of the objects that the newer release has.
+func (s *releaseStory) installed(t *testing.T, on *side) (names []string) {
+	t.Helper()
+	for _, file := range []string{"infrastructure-metal3/" + newRelease + "/infrastructure", "addon-hostclaim/" + newRelease + "/addon"} {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(s.config), file+"-components-hardened.yaml"))
+		must(t, err)
+		objects, err := manifests.Process(text, nil)
+		must(t, err)
+		found, err := manifests.Installed(t.Context(), on.admin, objects)
+		must(t, err)
+		for _, object := range found {
+			names = append(names, object.GetKind()+" "+object.GetName())
+		}
+	}
+	return names
 }
