@@ -51,19 +51,19 @@ var errNameTaken = errors.New("the name of the HostClaim is taken")
 func (r *Reconciler) applyClaim(ctx context.Context, s *scope) (err error) {
 	if s.plan.Claim == nil {
 		taken := func(w Wait) bool { return w.Reason == infrav1.HostClaimNameTakenReason }
-		if s.observed.Remote != nil && slices.ContainsFunc(s.plan.Waits, taken) {
+		if s.Remote != nil && slices.ContainsFunc(s.plan.Waits, taken) {
 			return errNameTaken // the plan reports it
 		}
 		return nil
 	}
-	if s.claim == nil && s.observed.Group.Asked {
+	if s.hostClaim == nil && s.Group.Asked {
 		err = s.claims.ConfirmUnclaimed(ctx) // it may have adopted one of any name
 	}
-	if current := s.observed.Claim; current.Deployment != nil && s.plan.Claim.Rebuild != "" && s.plan.Claim.Rebuild != current.Rebuild {
+	if current := s.Claim; current.Deployment != nil && s.plan.Claim.Rebuild != "" && s.plan.Claim.Rebuild != current.Rebuild {
 		err = r.confirmRebuild(ctx, s)
 	}
 	if err == nil {
-		s.applied, err = s.claims.Apply(ctx, *s.plan.Claim, s.claim)
+		s.applied, err = s.claims.Apply(ctx, *s.plan.Claim, s.hostClaim)
 	}
 	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 		"The HostClaim of the machine cannot be written", err)
@@ -74,15 +74,15 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) (err error) {
 // the text of a template before the Machine does, where Cluster API writes it first.
 func (r *Reconciler) confirmRebuild(ctx context.Context, s *scope) error {
 	machine, owner := &infrav1.Metal3Machine{}, &clusterv1.Machine{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.machine), machine); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.Machine), machine); err != nil {
 		return fmt.Errorf("read Metal3Machine before its server is wiped: %w", err)
 	}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.owner), owner); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.Owner), owner); err != nil {
 		return fmt.Errorf("read Machine before its server is wiped: %w", err)
 	}
 	unchanged := equality.Semantic.DeepEqual(machine.Spec, s.before.Spec) && machine.DeletionTimestamp.IsZero()
 	for _, key := range []string{infrav1.RebuildAnnotation, infrav1.RebuiltAnnotation} {
-		unchanged = unchanged && machine.Annotations[key] == s.before.Annotations[key] && owner.Annotations[key] == s.owner.Annotations[key]
+		unchanged = unchanged && machine.Annotations[key] == s.before.Annotations[key] && owner.Annotations[key] == s.Owner.Annotations[key]
 	}
 	if !unchanged {
 		return patch.Conflict("the rebuild was decided on what is no more")
@@ -97,16 +97,16 @@ func (r *Reconciler) applyName(ctx context.Context, s *scope) error {
 		return nil
 	}
 	const condition = infrav1.Metal3DataReadyCondition
-	content, err := metadata.Render(nil, s.nameFacts())
+	content, err := metadata.Render(nil, nameFacts(s.Observed))
 	if err != nil {
 		return s.failed(condition, infrav1.RenderingFailedReason, err.Error(), err)
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       s.machine.Namespace,
+			Namespace:       s.Machine.Namespace,
 			Name:            s.plan.Name.Secret,
-			Labels:          map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
-			OwnerReferences: []metav1.OwnerReference{ownedBy(s.machine)},
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: s.Cluster.Name},
+			OwnerReferences: []metav1.OwnerReference{ownedBy(s.Machine)},
 		},
 		Type: infrav1.RenderedSecretType,
 		Data: map[string][]byte{secretkeys.MetaData: content},
@@ -117,7 +117,7 @@ func (r *Reconciler) applyName(ctx context.Context, s *scope) error {
 	case apierrors.IsAlreadyExists(err):
 		return patch.Conflict("Secret %s is there by now", secret.Name)
 	case apierrors.IsForbidden(err):
-		return s.failed(condition, infrav1.SecretsForbiddenReason, hostclaims.Forbidden("create", s.machine.Namespace), err)
+		return s.failed(condition, infrav1.SecretsForbiddenReason, hostclaims.Forbidden("create", s.Machine.Namespace), err)
 	default:
 		return s.failed(condition, infrav1.WaitingForMetal3DataReason, fmt.Sprintf("Secret %q cannot be written", secret.Name), err)
 	}
@@ -127,12 +127,12 @@ func (r *Reconciler) applyName(ctx context.Context, s *scope) error {
 // of its owner, and the finalizer that holds it, are put back.
 func (r *Reconciler) applyDataClaim(ctx context.Context, s *scope) error {
 	if s.dataClaim != nil {
-		return patch.Restore(ctx, r.Client, s.dataClaim, []metav1.OwnerReference{ownedBy(s.machine)}, infrav1.MachineFinalizer)
+		return patch.Restore(ctx, r.Client, s.dataClaim, []metav1.OwnerReference{ownedBy(s.Machine)}, infrav1.MachineFinalizer)
 	}
 	if s.plan.Data == nil {
 		return nil
 	}
-	desired := desiredDataClaim(s.machine, s.cluster.Name, *s.plan.Data)
+	desired := desiredDataClaim(s.Machine, s.Cluster.Name, *s.plan.Data)
 	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired),
 		"Metal3DataTemplate", klog.KRef(desired.Namespace, s.plan.Data.Template))
 	return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
@@ -188,7 +188,7 @@ func (r *Reconciler) patchNode(ctx context.Context, s *scope) error {
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Patching Node", "Node", klog.KRef("", patch.Node), "providerID", patch.ProviderID)
-	err := r.Nodes.Patch(ctx, client.ObjectKeyFromObject(s.cluster), *patch)
+	err := r.Nodes.Patch(ctx, client.ObjectKeyFromObject(s.Cluster), *patch)
 	if errors.Is(err, workload.ErrNotConnected) {
 		return nil
 	}
@@ -206,20 +206,20 @@ func (r *Reconciler) patchNode(ctx context.Context, s *scope) error {
 // when Cluster API has called the update off. It is woken by the claim, and by the marks that Cluster API takes
 // off Metal3Machine and Machine.
 func (r *Reconciler) endHold(ctx context.Context, s *scope) error {
-	name, held := s.machine.Annotations[infrav1.HeldConfigAnnotation]
-	awaited, found := s.observed.awaitsData()
+	name, held := s.Machine.Annotations[infrav1.HeldConfigAnnotation]
+	awaited, found := s.awaitsData()
 	if !r.UpdatesInPlace || !held || !found {
 		return nil
 	}
 	const condition, reason = infrav1.HostClaimReadyCondition, infrav1.WaitingForBootstrapDataReason
 	config := &bootstrapv1.KubeadmConfig{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.owner.Namespace, Name: name}, config)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Owner.Namespace, Name: name}, config)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return s.failed(condition, reason, "The KubeadmConfig of the machine cannot be read", fmt.Errorf("read KubeadmConfig %s: %w", name, err))
-	case err == nil && metav1.IsControlledBy(config, s.owner) && staysHeld(config.Annotations, awaited):
+	case err == nil && metav1.IsControlledBy(config, s.Owner) && staysHeld(config.Annotations, awaited):
 		return nil
-	case err == nil && metav1.IsControlledBy(config, s.owner) && config.Annotations[clusterv1.PausedAnnotation] == infrav1.UpdatePause:
+	case err == nil && metav1.IsControlledBy(config, s.Owner) && config.Annotations[clusterv1.PausedAnnotation] == infrav1.UpdatePause:
 		ctrl.LoggerFrom(ctx).Info("Letting new bootstrap data be made", "KubeadmConfig", klog.KObj(config))
 		before := config.DeepCopy()
 		delete(config.Annotations, clusterv1.PausedAnnotation)
@@ -227,6 +227,6 @@ func (r *Reconciler) endHold(ctx context.Context, s *scope) error {
 			return s.failed(condition, reason, "The pause of the KubeadmConfig of the machine cannot be ended", err)
 		}
 	}
-	delete(s.machine.Annotations, infrav1.HeldConfigAnnotation)
+	delete(s.Machine.Annotations, infrav1.HeldConfigAnnotation)
 	return nil
 }

@@ -85,15 +85,15 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 					return c.Get(ctx, key, o, options...)
 				},
 			})
-			s := &scope{machine: w.machine}
-			s.observed.Claim, s.observed.Facts = test.claim, test.claim.HasHost()
+			s := &scope{Observed: Observed{Machine: w.machine}}
+			s.Claim, s.Facts = test.claim, test.claim.HasHost()
 			if err := w.observeDomains(t.Context(), s); !errors.Is(err, test.err) {
 				t.Errorf("error is %v, want %v", err, test.err)
 			}
-			if diff := cmp.Diff(test.want, s.observed.Data.ByDomain); diff != "" {
+			if diff := cmp.Diff(test.want, s.Data.ByDomain); diff != "" {
 				t.Errorf("templates (-want +got):\n%s", diff)
 			}
-			if got := s.observed.Data.Unlisted; got != test.unlisted {
+			if got := s.Data.Unlisted; got != test.unlisted {
 				t.Errorf("unlisted by %q, want %q", got, test.unlisted)
 			}
 		})

@@ -146,20 +146,20 @@ func becameFalse(before, after *infrav1.Metal3Machine, conditionType string) (*m
 
 // announce emits the events of a pass once its result is written.
 func (r *Reconciler) announce(ctx context.Context, s *scope) {
-	happened := transitions(s.before, s.machine)
-	if s.abandoned != nil && released(s.machine) { // and not given back
-		happened = []transition{claimAbandoned(s.machine.Name, *s.abandoned)}
+	happened := transitions(s.before, s.Machine)
+	if s.abandoned != nil && released(s.Machine) { // and not given back
+		happened = []transition{claimAbandoned(s.Machine.Name, *s.abandoned)}
 	}
 	for _, t := range happened {
-		r.Recorder.Eventf(s.machine, nil, t.kind, t.reason, t.action, "%s", t.note)
+		r.Recorder.Eventf(s.Machine, nil, t.kind, t.reason, t.action, "%s", t.note)
 		if t.kind == corev1.EventTypeNormal {
 			ctrl.LoggerFrom(ctx).Info(t.note)
 		}
 	}
-	if now := s.machine.Status.NodeName; now != "" && now != s.before.Status.NodeName {
+	if now := s.Machine.Status.NodeName; now != "" && now != s.before.Status.NodeName {
 		ctrl.LoggerFrom(ctx).Info("Node found", "Node", klog.KRef("", now))
 	}
-	if provisioned(s.machine) && !provisioned(s.before) {
-		r.Metrics.provisioned(s.machine.Namespace, s.machine.Labels[clusterv1.ClusterNameLabel], r.Clock.Since(s.machine.CreationTimestamp.Time))
+	if provisioned(s.Machine) && !provisioned(s.before) {
+		r.Metrics.provisioned(s.Machine.Namespace, s.Machine.Labels[clusterv1.ClusterNameLabel], r.Clock.Since(s.Machine.CreationTimestamp.Time))
 	}
 }

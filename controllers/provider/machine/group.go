@@ -46,11 +46,11 @@ func (r *Reconciler) observeGroup(ctx context.Context, s *scope) error {
 	if err := r.count(ctx, s, &group); err != nil {
 		return err
 	}
-	s.reserved, err = s.claims.ReservedFor(ctx, group.Keeper.Reference.UID, s.claim == nil)
+	s.reserved, err = s.claims.ReservedFor(ctx, group.Keeper.Reference.UID, s.hostClaim == nil)
 	for i := range s.reserved {
 		group.Reserved = append(group.Reserved, claims.ReadReservation(&s.reserved[i]))
 	}
-	s.observed.Group = group
+	s.Group = group
 	return err
 }
 
@@ -63,14 +63,14 @@ func (r *Reconciler) observeLeaving(ctx context.Context, s *scope) error {
 	if err := r.observeGroup(ctx, s); err != nil {
 		return err
 	}
-	if s.claim != nil {
-		s.observed.Unhealthy = s.claim.Annotations[infrav1.UnhealthyClaimAnnotation] == "true"
+	if s.hostClaim != nil {
+		s.Unhealthy = s.hostClaim.Annotations[infrav1.UnhealthyClaimAnnotation] == "true"
 	} else if left, err := s.claims.LeftBy(ctx); err != nil {
 		return err
 	} else if left != nil {
-		s.observed.Left = ptr.To(claims.ReadReservation(left))
+		s.Left = ptr.To(claims.ReadReservation(left))
 	}
-	s.observed.Unhealthy = s.observed.Unhealthy || (s.owner != nil && unhealthy(s.owner))
+	s.Unhealthy = s.Unhealthy || (s.Owner != nil && unhealthy(s.Owner))
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (r *Reconciler) reuse(ctx context.Context, s *scope) error {
 	for i := range s.reserved {
 		if claim := &s.reserved[i]; claim.Name == s.plan.Reuse.Adopt {
 			return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
-				"The HostClaim of the machine cannot be written", s.claims.Adopt(ctx, claim, s.observed.Group.Keeper))
+				"The HostClaim of the machine cannot be written", s.claims.Adopt(ctx, claim, s.Group.Keeper))
 		}
 	}
 	return nil
@@ -105,27 +105,27 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope, names []string) error 
 // controller of the Machine decides, and not a label alone: a MachineSet of a MachineDeployment, or the very
 // object that the Cluster names as its control plane, whatever kind that has.
 func (r *Reconciler) groupOf(ctx context.Context, s *scope) (Group, error) {
-	if s.owner == nil || s.cluster == nil {
+	if s.Owner == nil || s.Cluster == nil {
 		return Group{}, nil
 	}
-	if asked, err := r.asksForReuse(ctx, s.machine); err != nil || !asked {
+	if asked, err := r.asksForReuse(ctx, s.Machine); err != nil || !asked {
 		return Group{}, err
 	}
-	controller := metav1.GetControllerOfNoCopy(s.owner)
-	deployment := s.owner.Labels[clusterv1.MachineDeploymentNameLabel]
+	controller := metav1.GetControllerOfNoCopy(s.Owner)
+	deployment := s.Owner.Labels[clusterv1.MachineDeploymentNameLabel]
 	switch {
 	case controller == nil:
 		return Group{}, nil
 	case byMachineSet(controller) && deployment != "":
 		return r.deploymentGroup(ctx, s, deployment)
-	case util.IsControlPlaneMachine(s.owner) && isControlPlaneOf(s.cluster, controller):
+	case util.IsControlPlaneMachine(s.Owner) && isControlPlaneOf(s.Cluster, controller):
 		return Group{
 			Asked: true,
 			Keeper: claims.Keeper{Label: controlPlaneLabel(controller.Name), Reference: metav1.OwnerReference{
 				APIVersion: controller.APIVersion, Kind: controller.Kind, Name: controller.Name, UID: controller.UID,
 			}},
-			Desired: int(ptr.Deref(controlPlaneSize(s.cluster), 0)),
-			Going:   !s.cluster.DeletionTimestamp.IsZero(),
+			Desired: int(ptr.Deref(controlPlaneSize(s.Cluster), 0)),
+			Going:   !s.Cluster.DeletionTimestamp.IsZero(),
 		}, nil
 	default:
 		return Group{}, nil
@@ -148,16 +148,16 @@ func (r *Reconciler) asksForReuse(ctx context.Context, machine *infrav1.Metal3Ma
 // deploymentGroup is the group of a MachineDeployment.
 func (r *Reconciler) deploymentGroup(ctx context.Context, s *scope, name string) (Group, error) {
 	d := &clusterv1.MachineDeployment{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name}, d); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.Machine.Namespace, Name: name}, d); err != nil {
 		return Group{}, client.IgnoreNotFound(err)
 	}
 	return Group{
-		Asked: d.Spec.ClusterName == s.cluster.Name,
+		Asked: d.Spec.ClusterName == s.Cluster.Name,
 		Keeper: claims.Keeper{Label: deploymentLabel(name), Reference: metav1.OwnerReference{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: d.Name, UID: d.UID,
 		}},
 		Desired: int(ptr.Deref(d.Spec.Replicas, 0)),
-		Going:   !d.DeletionTimestamp.IsZero() || !s.cluster.DeletionTimestamp.IsZero(),
+		Going:   !d.DeletionTimestamp.IsZero() || !s.Cluster.DeletionTimestamp.IsZero(),
 	}, nil
 }
 
@@ -201,14 +201,14 @@ func membership(m *clusterv1.Machine) string {
 // count adds the other machines of the group that have a claim.
 func (r *Reconciler) count(ctx context.Context, s *scope, group *Group) error {
 	var list clusterv1.MachineList
-	err := r.Client.List(ctx, &list, client.InNamespace(s.machine.Namespace), client.MatchingFields{watch.ByCluster: s.cluster.Name})
+	err := r.Client.List(ctx, &list, client.InNamespace(s.Machine.Namespace), client.MatchingFields{watch.ByCluster: s.Cluster.Name})
 	if err != nil {
-		return fmt.Errorf("list the Machines of Cluster %s: %w", s.cluster.Name, err)
+		return fmt.Errorf("list the Machines of Cluster %s: %w", s.Cluster.Name, err)
 	}
 	for i := range list.Items {
 		owner := &list.Items[i]
 		ref := owner.Spec.InfrastructureRef
-		if owner.Name == s.owner.Name || membership(owner) != membership(s.owner) || ref.Kind != claims.MachineKind || ref.APIGroup != infrav1.GroupName {
+		if owner.Name == s.Owner.Name || membership(owner) != membership(s.Owner) || ref.Kind != claims.MachineKind || ref.APIGroup != infrav1.GroupName {
 			continue
 		}
 		machine := &infrav1.Metal3Machine{}

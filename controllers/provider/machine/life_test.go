@@ -42,7 +42,7 @@ func TestLife(t *testing.T) {
 func transcribe(t *testing.T, file string, steps []step) {
 	t.Helper()
 	var out strings.Builder
-	o := observe(func(o *Observed) { o.Machine.ClusterReady = false; o.Machine.Bootstrap = BootstrapFacts{} })
+	o := observe(infrastructure(false), func(o *Observed) { o.Bootstrap = BootstrapFacts{} })
 	for _, step := range steps {
 		fmt.Fprintf(&out, "%s\n", step.what)
 		step.change(&o)
@@ -65,9 +65,9 @@ func life() []step {
 	says := func(message string) change { return func(o *Observed) { o.Claim.Message = message } }
 	return []step{
 		{what: "a Machine is created", change: func(*Observed) {}},
-		{what: "the Cluster's infrastructure is provisioned", change: func(o *Observed) { o.Machine.ClusterReady = true }},
-		{what: "the bootstrap provider names a secret", change: func(o *Observed) { o.Machine.Bootstrap.Secret = "boot" }},
-		{what: "the secret is written", change: func(o *Observed) { o.Machine.Bootstrap.Found = true }},
+		{what: "the Cluster's infrastructure is provisioned", change: infrastructure(true)},
+		{what: "the bootstrap provider names a secret", change: func(o *Observed) { o.Bootstrap.Secret = "boot" }},
+		{what: "the secret is written", change: func(o *Observed) { o.Bootstrap.Found = true }},
 		{what: "all hosts are in use", change: func(o *Observed) { o.Claim.Phase = claims.Unbound; says("8 hosts seen: 8 in use")(o) }},
 		{what: "host-1 is freed and chosen", change: func(o *Observed) { o.Claim.Binding = true; says("binding")(o) }},
 		{what: "it is bound", change: func(o *Observed) {
@@ -111,8 +111,9 @@ func placement() []step {
 	}
 	return []step{
 		{what: "a Machine that prefers rack-a is created, with user data", change: func(o *Observed) {
-			o.Machine.ClusterReady, o.Machine.Bootstrap = true, BootstrapFacts{Secret: "boot", Found: true}
-			o.Machine.FailureDomain, o.Machine.SoftFailureDomain = "rack-a", true
+			infrastructure(true)(o)
+			o.Bootstrap = BootstrapFacts{Secret: "boot", Found: true}
+			prefers("rack-a")(o)
 		}},
 		{what: "a host is chosen, and both racks have templates", change: func(o *Observed) {
 			o.Claim.Phase, o.Claim.Binding = claims.Unbound, true
@@ -121,13 +122,13 @@ func placement() []step {
 		{what: "the list is not there", change: func(o *Observed) { o.Data = DataFacts{Unlisted: "gone"} }},
 		{what: "host-1 of rack-b is bound", change: func(o *Observed) {
 			bound(o)
-			o.Data, o.HostDomain = DataFacts{}, "rack-b"
+			o.Data, o.Host.FailureDomain = DataFacts{}, "rack-b"
 		}},
 		{what: "its facts are published, and both racks have templates", change: func(o *Observed) { facts(o); listed("of-a", "of-b")(o) }},
 		{what: "the claim for data is made, and then the list and the label of the host change", change: func(o *Observed) {
 			o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, Template: "of-b", ChosenFor: "rack-b"}
 			listed("new-a", "new-b")(o)
-			o.HostDomain = "rack-a"
+			o.Host.FailureDomain = "rack-a"
 		}},
 		{what: "the data is rendered", change: func(o *Observed) {
 			rendered(o)
@@ -149,7 +150,8 @@ func replacement() []step {
 	}
 	return []step{
 		{what: "a Machine is created with user data, while another one of its group leaves", change: func(o *Observed) {
-			o.Machine.ClusterReady, o.Machine.Bootstrap = true, BootstrapFacts{Secret: "boot", Found: true}
+			infrastructure(true)(o)
+			o.Bootstrap = BootstrapFacts{Secret: "boot", Found: true}
 			o.Group = Group{Asked: true, Desired: 1, Leaving: 1}
 		}},
 		{what: "the other one has reserved its claim", change: reserved(func(*claims.Reservation) {})},
@@ -187,13 +189,13 @@ func write(out *strings.Builder, o *Observed) {
 	if p.ProviderID != o.Machine.Spec.ProviderID {
 		fmt.Fprintf(out, "    set provider ID %s\n", p.ProviderID)
 	}
-	if p.Provisioned != o.Machine.Provisioned {
+	if p.Provisioned != provisioned(o.Machine) {
 		fmt.Fprintf(out, "    report provisioned\n")
 	}
 	if n := p.NodePatch; n != nil {
 		fmt.Fprintf(out, "    patch Node %s: provider ID %q, host UID %q\n", n.Node, n.ProviderID, n.HostUID)
 	}
-	o.Machine.Spec.ProviderID, o.Machine.Provisioned = p.ProviderID, p.Provisioned
+	o.Machine.Spec.ProviderID, o.Machine.Status.Initialization.Provisioned = p.ProviderID, &p.Provisioned
 	writeWaits(out, p.Waits)
 }
 

@@ -26,7 +26,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -44,7 +43,6 @@ import (
 // observe reads HostClaim, HardwareData, secrets, Metal3Data and Node, in this order: each reader may look at
 // what those before it have found. What does not exist is a fact, not an error.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	s.observed.Machine = s.facts()
 	for _, read := range []func(context.Context, *scope) error{
 		r.observeClaim, r.observeHost, r.observeBootstrap, r.observeData, r.observeDomains, r.observeName, r.observeNode, r.copySecrets,
 	} {
@@ -53,36 +51,6 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
-}
-
-// facts are the facts about the machine that need no reading.
-func (s *scope) facts() MachineFacts {
-	annotations := s.machine.Annotations
-	facts := MachineFacts{
-		Owner:         s.identified(),
-		ClusterName:   s.cluster.Name,
-		InfraMissing:  s.infraMissing,
-		Spec:          *s.machine.Spec.DeepCopy(),
-		FailureDomain: s.owner.Spec.FailureDomain,
-		ClusterReady:  infrastructureProvisioned(s.cluster),
-		CloudProvider: s.infra != nil && ptr.Deref(s.infra.Spec.CloudProviderEnabled, false),
-		Provisioned:   provisioned(s.machine),
-		NodeName:      s.machine.Status.NodeName,
-		PullSecret:    annotations[infrav1.PullSecretAnnotation],
-		Rebuild:       annotations[infrav1.RebuildAnnotation],
-		Rebuilt:       annotations[infrav1.RebuiltAnnotation],
-		OwnerRebuild:  s.owner.Annotations[infrav1.RebuildAnnotation],
-		ControlPlane:  util.IsControlPlaneMachine(s.owner),
-
-		SoftFailureDomain: annotations[infrav1.SoftFailureDomainAnnotation] == "true",
-	}
-	if s.infra != nil {
-		var err error
-		if facts.LabelPrefixes, err = nodes.LabelPrefixes(s.infra.Annotations[infrav1.LabelSyncPrefixesAnnotation]); err != nil {
-			facts.LabelPrefixesInvalid = err.Error()
-		}
-	}
-	return facts
 }
 
 // infrastructureProvisioned reports whether servers may be asked for.
@@ -96,13 +64,13 @@ func (r *Reconciler) observeClaim(ctx context.Context, s *scope) (err error) {
 	if s.deleted() {
 		condition, reason = infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason
 	}
-	s.claim, s.observed.TakenOver, err = s.claims.Find(ctx)
+	s.hostClaim, s.TakenOver, err = s.claims.Find(ctx)
 	if err != nil {
 		return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 	}
-	s.observed.Remote = s.claims.Remote()
-	err = s.claims.Unpause(ctx, s.claim)
-	s.observed.Claim = claims.Read(s.claim)
+	s.Remote = s.claims.Remote()
+	err = s.claims.Unpause(ctx, s.hostClaim)
+	s.Claim = claims.Read(s.hostClaim)
 	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationRemoveFailedReason,
 		"The HostClaim of the machine cannot be unpaused", err)
 }
@@ -111,19 +79,18 @@ func (r *Reconciler) observeClaim(ctx context.Context, s *scope) (err error) {
 // for it, and whether the name of its claim is free.
 func (r *Reconciler) observeHost(ctx context.Context, s *scope) (err error) {
 	const condition, reason = infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason
-	if s.claim != nil {
-		s.host, s.observed.Facts, err = s.claims.Host(ctx, s.claim)
-		s.observed.HostUID, s.observed.HostLabels, s.observed.HostDomain = s.host.UID, s.host.Labels, s.host.FailureDomain
+	if s.hostClaim != nil {
+		s.Host, s.Facts, err = s.claims.Host(ctx, s.hostClaim)
 		return s.failed(condition, reason, "The hardware facts of the host cannot be read", err)
 	}
-	if s.machine.Spec.ProviderID == "" && !provisioned(s.machine) {
+	if s.Machine.Spec.ProviderID == "" && !provisioned(s.Machine) {
 		if err := r.observeGroup(ctx, s); err != nil {
 			return s.failed(condition, reason, "The HostClaims that are reserved for the machine cannot be read", err)
 		}
 	}
 	other, err := s.claims.InTheWay(ctx)
-	if s.observed.NameTaken = other != nil; other != nil {
-		s.observed.Former = claims.ReadFormer(other, s.identified())
+	if s.NameTaken = other != nil; other != nil {
+		s.Former = claims.ReadFormer(other, s.identified())
 	}
 	return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 }
@@ -131,10 +98,10 @@ func (r *Reconciler) observeHost(ctx context.Context, s *scope) (err error) {
 // observeBootstrap finds out whether the user data exists, until the server has it, and whether it and the
 // other Secrets of the machine may be handed out.
 func (r *Reconciler) observeBootstrap(ctx context.Context, s *scope) error {
-	r.Secrets.Ensure(s.machine.Namespace) // before the read, so that no change is missed
-	facts := &s.observed.Machine.Bootstrap
+	r.Secrets.Ensure(s.Machine.Namespace) // before the read, so that no change is missed
+	facts := &s.Bootstrap
 	*facts = s.bootstrapRef()
-	if !s.observed.AsksForBootstrap() || facts.Invalid != "" {
+	if !s.asksForBootstrap() || facts.Invalid != "" {
 		return nil
 	}
 	err := r.readBootstrap(ctx, s, facts)
@@ -148,13 +115,13 @@ func (r *Reconciler) observeBootstrap(ctx context.Context, s *scope) error {
 // bootstrapRef names the secret with the user data. What the Metal3Machine names wins over the bootstrap data
 // of the Machine.
 func (s *scope) bootstrapRef() BootstrapFacts {
-	ref := s.machine.Spec.UserData
+	ref := s.Machine.Spec.UserData
 	switch {
 	case ref == nil || ref.Name == "":
-		return BootstrapFacts{Secret: ptr.Deref(s.owner.Spec.Bootstrap.DataSecretName, "")}
-	case ref.Namespace != "" && ref.Namespace != s.machine.Namespace:
+		return BootstrapFacts{Secret: ptr.Deref(s.Owner.Spec.Bootstrap.DataSecretName, "")}
+	case ref.Namespace != "" && ref.Namespace != s.Machine.Namespace:
 		return BootstrapFacts{Secret: ref.Name, Invalid: fmt.Sprintf(
-			"spec.userData.namespace is %q: only secrets of namespace %q can be used", ref.Namespace, s.machine.Namespace)}
+			"spec.userData.namespace is %q: only secrets of namespace %q can be used", ref.Namespace, s.Machine.Namespace)}
 	default:
 		return BootstrapFacts{Secret: ref.Name}
 	}
@@ -165,7 +132,7 @@ func (r *Reconciler) readBootstrap(ctx context.Context, s *scope, facts *Bootstr
 	if facts.Secret == "" {
 		return nil
 	}
-	namespace := s.machine.Namespace
+	namespace := s.Machine.Namespace
 	secret, err := r.Secrets.Outline(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: facts.Secret})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -188,22 +155,22 @@ func (r *Reconciler) readBootstrap(ctx context.Context, s *scope, facts *Bootstr
 // refusedData returns why one of the other Secrets that the Metal3Machine names is not handed out; empty if
 // none is refused. The hostclaim manager reports those that are missing.
 func (r *Reconciler) refusedData(ctx context.Context, s *scope) (string, error) {
-	spec := s.machine.Spec
+	spec := s.Machine.Spec
 	for _, named := range []struct {
 		key string
 		ref *corev1.SecretReference
 	}{
 		{secretkeys.MetaData, spec.MetaData},
 		{secretkeys.NetworkData, spec.NetworkData},
-		{corev1.DockerConfigJsonKey, &corev1.SecretReference{Name: PullSecret(s.observed.Machine)}},
+		{corev1.DockerConfigJsonKey, &corev1.SecretReference{Name: s.pullSecret()}},
 	} {
 		if named.ref == nil || named.ref.Name == "" {
 			continue
 		}
-		if why := ForeignSecret(s.machine.Namespace, named.ref); why != "" {
+		if why := foreignSecret(s.Machine.Namespace, named.ref); why != "" {
 			return why, nil
 		}
-		secret, err := r.Secrets.Outline(ctx, r.Live, client.ObjectKey{Namespace: s.machine.Namespace, Name: named.ref.Name})
+		secret, err := r.Secrets.Outline(ctx, r.Live, client.ObjectKey{Namespace: s.Machine.Namespace, Name: named.ref.Name})
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 			continue
 		}
@@ -220,22 +187,22 @@ func (r *Reconciler) refusedData(ctx context.Context, s *scope) (string, error) 
 // refuses returns why a Secret must not leave the namespace under a key. The Metal3Machine does not count
 // as naming a pull secret, since it takes over the annotations of its Machine.
 func (s *scope) refuses(secret *corev1.Secret, key string) string {
-	userData := s.machine.Spec.UserData
+	userData := s.Machine.Spec.UserData
 	named := key == secretkeys.MetaData || key == secretkeys.NetworkData || key == secretkeys.UserData && userData != nil && userData.Name != ""
-	return ExporterOf(s.owner).Refuses(secret, key, named)
+	return ExporterOf(s.Owner).Refuses(secret, key, named)
 }
 
 // observeData reads the Metal3DataClaim of the machine, which has its name, and the Metal3Data that answers it.
 func (r *Reconciler) observeData(ctx context.Context, s *scope) error {
-	claim, err := readDataClaim(ctx, r.Client, s.machine)
+	claim, err := readDataClaim(ctx, r.Client, s.Machine)
 	switch {
 	case err != nil:
 		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be read", err)
 	case claim == nil:
 		return nil
-	case !datatemplate.MadeBy(claim, s.machine):
-		s.observed.Data.NameTaken = true
+	case !datatemplate.MadeBy(claim, s.Machine):
+		s.Data.NameTaken = true
 		return nil
 	}
 	// One that is not found has not been made, or the cache is behind, and an event follows.
@@ -243,7 +210,7 @@ func (r *Reconciler) observeData(ctx context.Context, s *scope) error {
 	if ref := claim.Status.RenderedData; ref != nil && ref.Name != "" {
 		err = client.IgnoreNotFound(r.Client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: ref.Name}, &data))
 	}
-	s.dataClaim, s.observed.Data = claim, dataFacts(claim, data)
+	s.dataClaim, s.Data = claim, dataFacts(claim, data)
 	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason, "The Metal3Data of the machine cannot be read", err)
 }
 
@@ -304,21 +271,21 @@ func complaint(o capiconditions.Getter, errorMessage string) (reason, message st
 // observeDomains reads which templates are for certain failure domains, for a machine that is about to ask
 // for data. The cache may not know yet the Metal3MachineTemplate that the machine was made from.
 func (r *Reconciler) observeDomains(ctx context.Context, s *scope) error {
-	name, made := claims.TemplateOf(s.machine.Annotations)
-	soon := s.observed.Facts || s.observed.Claim.Binding
-	if s.dataClaim != nil || !soon || s.machine.Spec.DataTemplate == nil || !made {
+	name, made := claims.TemplateOf(s.Machine.Annotations)
+	soon := s.Facts || s.Claim.Binding
+	if s.dataClaim != nil || !soon || s.Machine.Spec.DataTemplate == nil || !made {
 		return nil
 	}
-	template, key := &infrav1.Metal3MachineTemplate{}, client.ObjectKey{Namespace: s.machine.Namespace, Name: name}
+	template, key := &infrav1.Metal3MachineTemplate{}, client.ObjectKey{Namespace: s.Machine.Namespace, Name: name}
 	err := r.Client.Get(ctx, key, template)
 	if apierrors.IsNotFound(err) {
 		err = r.Live.Get(ctx, key, template)
 	}
 	if apierrors.IsNotFound(err) {
-		s.observed.Data.Unlisted = name
+		s.Data.Unlisted = name
 		return nil
 	}
-	s.observed.Data.ByDomain = template.Spec.FailureDomainDataTemplates
+	s.Data.ByDomain = template.Spec.FailureDomainDataTemplates
 	return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 		"The Metal3MachineTemplate of the machine cannot be read", err)
 }
@@ -326,22 +293,21 @@ func (r *Reconciler) observeDomains(ctx context.Context, s *scope) error {
 // observeName reads the secret that gives the server the name of its machine, if one is needed. As with
 // rendered secrets, one that a user has put there is taken as it is, and one of another owner is waited for to go.
 func (r *Reconciler) observeName(ctx context.Context, s *scope) error {
-	name := &s.observed.Name
-	name.Secret = metadata.SecretName(s.machine.Name)
-	s.observed.ForeignHost = s.observed.Facts && s.nameFacts().ForeignHost()
-	if !NeedsName(s.observed) {
+	name := &s.Name
+	name.Secret = metadata.SecretName(s.Machine.Name)
+	if !needsName(s.Observed) {
 		return nil
 	}
 	secret := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name.Secret}, secret)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Machine.Namespace, Name: name.Secret}, secret)
 	owner := metav1.GetControllerOfNoCopy(secret)
 	switch {
 	case apierrors.IsForbidden(err):
-		name.Reason, name.Message = infrav1.SecretsForbiddenReason, hostclaims.Forbidden("get", s.machine.Namespace)
+		name.Reason, name.Message = infrav1.SecretsForbiddenReason, hostclaims.Forbidden("get", s.Machine.Namespace)
 	case err != nil:
 		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason,
 			fmt.Sprintf("Secret %q cannot be read", name.Secret), client.IgnoreNotFound(err))
-	case owner != nil && owner.UID != s.machine.UID:
+	case owner != nil && owner.UID != s.Machine.UID:
 		name.Reason, name.Message = infrav1.SecretNameTakenReason, fmt.Sprintf(
 			"Secret %q belongs to %s %q: it must be deleted first", secret.Name, owner.Kind, owner.Name)
 	case len(secret.Data[secretkeys.MetaData]) == 0:
@@ -353,12 +319,6 @@ func (r *Reconciler) observeName(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// nameFacts are what metadata without a template is made of.
-func (s *scope) nameFacts() metadata.Facts {
-	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: s.machine.Namespace}}
-	return metadata.NewFacts(data, s.owner, s.machine, s.host)
-}
-
 // observeNode watches the Nodes, and looks for that of a machine whose server runs. A workload cluster that
 // cannot be reached is a fact: its connection wakes the machine. An error of that cluster must not keep the
 // machine from reporting what is known of the server, so patchNode returns it.
@@ -367,14 +327,14 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
 	if query.ProviderID == "" {
 		return nil
 	}
-	cluster := client.ObjectKeyFromObject(s.cluster)
+	cluster := client.ObjectKeyFromObject(s.Cluster)
 	err := r.Nodes.Watch(ctx, cluster, r.controller, r.mapper().nodeToMachines)
 	var found []nodes.Node
 	if err == nil {
 		found, err = r.Nodes.Candidates(ctx, cluster, query)
 	}
 	if err == nil {
-		s.observed.Node = nodes.Match(query, found)
+		s.Node = nodes.Match(query, found)
 	} else if !errors.Is(err, workload.ErrNotConnected) {
 		s.nodeErr = err
 	}
@@ -383,18 +343,18 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
 
 // nodeQuery is what is known about the Node. Its provider ID is empty while there is no point in looking.
 func (s *scope) nodeQuery() nodes.Query {
-	q := nodes.Query{ProviderID: s.machine.Spec.ProviderID, HostUID: s.host.UID}
-	if q.ProviderID == "" && s.observed.Claim.Phase == claims.Provisioned {
+	q := nodes.Query{ProviderID: s.Machine.Spec.ProviderID, HostUID: s.Host.UID}
+	if q.ProviderID == "" && s.Claim.Phase == claims.Provisioned {
 		q.ProviderID = nodes.ProviderID{
-			Namespace: s.machine.Namespace,
-			Host:      s.observed.Claim.HostName,
-			Machine:   s.machine.Name,
+			Namespace: s.Machine.Namespace,
+			Host:      s.Claim.HostName,
+			Machine:   s.Machine.Name,
 		}.String()
 	}
 	// A bootstrap provider gives the Node its provider ID or the label with the UID of the host. Without one,
 	// the host name is all there may be.
-	if !s.owner.Spec.Bootstrap.ConfigRef.IsDefined() {
-		for _, address := range s.machine.Status.Addresses {
+	if !s.Owner.Spec.Bootstrap.ConfigRef.IsDefined() {
+		for _, address := range s.Machine.Status.Addresses {
 			if address.Type == clusterv1.MachineHostName || address.Type == clusterv1.MachineInternalDNS {
 				q.Hostnames = append(q.Hostnames, address.Address)
 			}
@@ -406,7 +366,7 @@ func (s *scope) nodeQuery() nodes.Query {
 // copySecrets brings the secrets that the server is to get next to a claim in another cluster. The claim does
 // not name the copies before all of them are there, so that this is a fact of the plan as well.
 func (r *Reconciler) copySecrets(ctx context.Context, s *scope) error {
-	missing, err := s.claims.CopySecrets(ctx, s.claim, Next(s.observed).Copies, s.refuses)
-	s.observed.Uncopied = Wait{Condition: infrav1.Metal3DataReadyCondition, Reason: missing.Reason, Message: missing.Message}
+	missing, err := s.claims.CopySecrets(ctx, s.hostClaim, Next(s.Observed).Copies, s.refuses)
+	s.Uncopied = Wait{Condition: infrav1.Metal3DataReadyCondition, Reason: missing.Reason, Message: missing.Message}
 	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, "The Secrets of the machine cannot be copied", err)
 }

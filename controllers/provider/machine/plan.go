@@ -24,6 +24,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 )
 
@@ -103,9 +104,9 @@ type rule func(o Observed, p *Plan) (stop bool)
 func Next(o Observed) Plan {
 	p := Plan{
 		ProviderID:  o.Machine.Spec.ProviderID,
-		Provisioned: o.Machine.Provisioned,
-		NodeName:    o.Machine.NodeName,
-		Rebuilt:     o.Machine.Rebuilt,
+		Provisioned: provisioned(o.Machine),
+		NodeName:    o.Machine.Status.NodeName,
+		Rebuilt:     o.Machine.Annotations[infrav1.RebuiltAnnotation],
 	}
 	for _, step := range []rule{
 		needsCluster, needsBootstrap, reusesHost, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster, sharesLabels,
@@ -136,16 +137,16 @@ func needsCluster(o Observed, p *Plan) bool {
 	if o.Claim.Phase != claims.Absent || o.established() {
 		return false
 	}
-	if o.Machine.InfraMissing {
+	if o.InfraMissing {
 		p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForMetal3ClusterReason, fmt.Sprintf(
-			"Waiting for the Metal3Cluster of Cluster %q to exist", o.Machine.ClusterName))
+			"Waiting for the Metal3Cluster of Cluster %q to exist", o.Cluster.Name))
 		return true
 	}
-	if o.Machine.ClusterReady {
+	if infrastructureProvisioned(o.Cluster) {
 		return false
 	}
 	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForClusterInfrastructureReadyReason, fmt.Sprintf(
-		"Waiting for the infrastructure of Cluster %q to be provisioned", o.Machine.ClusterName))
+		"Waiting for the infrastructure of Cluster %q to be provisioned", o.Cluster.Name))
 	return true
 }
 
@@ -159,14 +160,14 @@ func needsBootstrap(o Observed, p *Plan) bool {
 		p.wait(infrav1.AssociateBareMetalHostCondition, missing.Reason, missing.Message)
 		return true
 	}
-	p.Secrets.UserData = o.Machine.Bootstrap.Secret
+	p.Secrets.UserData = o.Bootstrap.Secret
 	return false
 }
 
 // missingBootstrap returns what is missing until the user data can be given to a server, and
 // whether anything is.
 func missingBootstrap(o Observed) (missing Wait, found bool) {
-	b := o.Machine.Bootstrap
+	b := o.Bootstrap
 	switch {
 	case b.Invalid != "":
 		return Wait{Reason: infrav1.InvalidConfigurationReason, Message: b.Invalid}, true
@@ -180,7 +181,7 @@ func missingBootstrap(o Observed) (missing Wait, found bool) {
 	case !b.Found:
 		return Wait{Reason: infrav1.BootstrapSecretNotFoundReason, Message: fmt.Sprintf(
 			"Secret %q with the user data does not exist in namespace %q: create it, or name another one",
-			b.Secret, o.Machine.Owner.Namespace)}, true
+			b.Secret, o.Machine.Namespace)}, true
 	default:
 		return Wait{}, false
 	}
@@ -315,17 +316,17 @@ func formerClaim(o Observed, p *Plan) {
 func wanted(o Observed) *claims.Wanted {
 	w := &claims.Wanted{
 		Name:          o.Claim.Name,
-		Owner:         o.Machine.Owner,
+		Owner:         o.identified(),
 		Remote:        o.Remote,
-		ClusterName:   o.Machine.ClusterName,
+		ClusterName:   o.Cluster.Name,
 		Selector:      o.Machine.Spec.HostSelector,
-		FailureDomain: o.Machine.FailureDomain,
+		FailureDomain: o.Owner.Spec.FailureDomain,
 		Deployment:    o.Claim.Deployment,
 		PoweredOn:     o.Claim.PoweredOn,
 
-		SoftFailureDomain: o.Machine.SoftFailureDomain,
+		SoftFailureDomain: o.Machine.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}
-	if o.Claim.Rebuild == o.Machine.Rebuild {
+	if o.Claim.Rebuild == o.rebuildText() {
 		w.Rebuild = o.Claim.Rebuild // else the tenant has asked by the claim itself
 	}
 	if w.Name == "" {
@@ -340,9 +341,9 @@ func wanted(o Observed) *claims.Wanted {
 // newName is the name that the claim would get if it were made now.
 func newName(o Observed) string {
 	if o.Remote != nil {
-		return claims.RemoteName(o.Machine.Owner.Name, o.Remote.Origin)
+		return claims.RemoteName(o.Machine.Name, o.Remote.Origin)
 	}
-	return claims.Name(o.Machine.Owner.Name)
+	return claims.Name(o.Machine.Name)
 }
 
 // needsFacts waits until the facts of the host are known, from which templates
@@ -366,8 +367,18 @@ func needsFacts(o Observed, p *Plan) bool {
 
 // Observed is everything that the plan depends on.
 type Observed struct {
-	// Machine is the Metal3Machine and what stands above it.
-	Machine MachineFacts
+	// Machine is the Metal3Machine.
+	Machine *infrav1.Metal3Machine
+	// Owner, Cluster and Infra are what stands above it. Nil means that Cluster API has set no owner yet, or that
+	// the object is gone; for Infra also that the Cluster has infrastructure of another kind.
+	Owner   *clusterv1.Machine
+	Cluster *clusterv1.Cluster
+	Infra   *infrav1.Metal3Cluster
+	// InfraMissing reports whether the Cluster names a Metal3Cluster that does not exist.
+	// Without that object it is not known which cluster holds the machine's hosts.
+	InfraMissing bool
+	// Bootstrap is the secret with the user data.
+	Bootstrap BootstrapFacts
 	// Claim is the HostClaim of the machine.
 	Claim claims.State
 	// Remote is the place of the claim in another cluster, also before the claim is made; nil
@@ -383,15 +394,8 @@ type Observed struct {
 	TakenOver bool
 	// Facts reports whether the hardware facts of the bound host have been published.
 	Facts bool
-	// HostUID is the UID of the bound host; empty without Facts.
-	HostUID string
-	// HostDomain is the failure domain of the bound host; empty when nothing is published about it.
-	HostDomain string
-	// HostLabels are the labels of the bound host that are published.
-	HostLabels map[string]string
-	// ForeignHost reports whether the bound host is registered in another namespace or another
-	// cluster than the machine. False without Facts.
-	ForeignHost bool
+	// Host is what is published of the bound host; the zero value without Facts.
+	Host hardware.Host
 	// Data is the metadata and network data of the machine.
 	Data DataFacts
 	// Group is what the machine shares with others of its control plane or MachineDeployment.
@@ -401,56 +405,13 @@ type Observed struct {
 	Left *claims.Reservation
 	// Unhealthy reports whether the machine is replaced after a failed health check.
 	Unhealthy bool
-	// Name is the secret that names the server; the zero value unless NeedsName.
+	// Name is the secret that names the server; the zero value unless needsName.
 	Name NameFacts
 	// Uncopied is why secrets are not yet copied next to a claim in another cluster; the zero value if all
 	// are.
 	Uncopied Wait
 	// Node is the Node of the machine.
 	Node nodes.Result
-}
-
-// MachineFacts are the facts about the machine that do not change while its
-// server is being provisioned, and how far it had come before.
-type MachineFacts struct {
-	// Owner identifies the Metal3Machine.
-	Owner claims.Owner
-	// ClusterName is the name of its Cluster.
-	ClusterName string
-	// Spec is the spec of the Metal3Machine.
-	Spec infrav1.Metal3MachineSpec
-	// FailureDomain that Cluster API has chosen; empty means none.
-	FailureDomain string
-	// SoftFailureDomain reports whether FailureDomain is only a preference.
-	SoftFailureDomain bool
-	// PullSecret is the name of the Secret for the registry of an OCI image, as its user gives
-	// it; empty means none.
-	PullSecret string
-	// InfraMissing reports whether the Cluster names a Metal3Cluster that does not exist.
-	// Without that object it is not known which cluster holds the machine's hosts.
-	InfraMissing bool
-	// ClusterReady reports whether the infrastructure of the Cluster is provisioned.
-	ClusterReady bool
-	// Bootstrap is the secret with the user data.
-	Bootstrap BootstrapFacts
-	// CloudProvider reports whether a cloud provider sets the provider IDs of Nodes.
-	CloudProvider bool
-	// LabelPrefixes are the prefixes of the labels that the Node takes over from its
-	// server; none means that its labels are left alone.
-	LabelPrefixes []string
-	// LabelPrefixesInvalid is why the list of prefixes cannot be used; empty when it can.
-	LabelPrefixesInvalid string
-	// Provisioned reports whether the machine has been reported provisioned before.
-	Provisioned bool
-	// NodeName is the Node that has been reported before; empty means none.
-	NodeName string
-	// Rebuild is the text that asks for the server to be written anew, and Rebuilt the one
-	// that it was written anew for, or refused, last; empty means none.
-	Rebuild, Rebuilt string
-	// OwnerRebuild is the same text on the Machine; empty means none.
-	OwnerRebuild string
-	// ControlPlane reports whether the machine belongs to a control plane.
-	ControlPlane bool
 }
 
 // BootstrapFacts are the facts about the secret with the user data.
@@ -496,6 +457,11 @@ type DataFacts struct {
 	Reason, Message string
 }
 
+// identified is the machine as the owner of a claim.
+func (o Observed) identified() claims.Owner {
+	return claims.Owner{Namespace: o.Machine.Namespace, Name: o.Machine.Name, UID: o.Machine.UID}
+}
+
 // started reports whether the server runs, or is being provisioned with, what the machine asked
 // for. What was needed for that is not asked for again.
 func (o Observed) started() bool {
@@ -505,5 +471,5 @@ func (o Observed) started() bool {
 // established reports whether the machine is tied to its server, which no other one can replace
 // from then on.
 func (o Observed) established() bool {
-	return o.Machine.Provisioned || o.Machine.Spec.ProviderID != ""
+	return provisioned(o.Machine) || o.Machine.Spec.ProviderID != ""
 }

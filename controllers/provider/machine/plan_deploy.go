@@ -21,10 +21,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 )
 
@@ -44,7 +47,7 @@ func wantsData(o Observed, p *Plan) bool {
 		p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
 		return false
 	}
-	if foreign := ForeignSecret(o.Machine.Owner.Namespace, spec.MetaData, spec.NetworkData); foreign != "" {
+	if foreign := foreignSecret(o.Machine.Namespace, spec.MetaData, spec.NetworkData); foreign != "" {
 		p.wait(infrav1.Metal3DataReadyCondition, infrav1.InvalidConfigurationReason, foreign)
 		return true
 	}
@@ -53,9 +56,9 @@ func wantsData(o Observed, p *Plan) bool {
 	}
 	p.Secrets.MetaData = firstName(spec.MetaData, o.Data.MetaData)
 	p.Secrets.NetworkData = firstName(spec.NetworkData, o.Data.NetworkData)
-	if p.Secrets.PullSecret = PullSecret(o.Machine); p.Secrets.PullSecret == "" && needsPullSecret(o.Machine) {
+	if p.Secrets.PullSecret = o.pullSecret(); p.Secrets.PullSecret == "" && o.needsPullSecret() {
 		p.wait(infrav1.Metal3DataReadyCondition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
-			"Annotation %s is %.80q, which is no name of a Secret: correct it", infrav1.PullSecretAnnotation, o.Machine.PullSecret))
+			"Annotation %s is %.80q, which is no name of a Secret: correct it", infrav1.PullSecretAnnotation, o.Machine.Annotations[infrav1.PullSecretAnnotation]))
 		return true
 	}
 	if waits := namesServer(o, p); waits {
@@ -66,17 +69,20 @@ func wantsData(o Observed, p *Plan) bool {
 }
 
 // needsPullSecret reports whether the image is in a registry and its user names credentials.
-func needsPullSecret(m MachineFacts) bool {
-	return m.PullSecret != "" && m.Spec.Image != nil && strings.HasPrefix(strings.ToLower(m.Spec.Image.URL), ociScheme)
+func (o Observed) needsPullSecret() bool {
+	image := o.Machine.Spec.Image
+	return o.Machine.Annotations[infrav1.PullSecretAnnotation] != "" && image != nil &&
+		strings.HasPrefix(strings.ToLower(image.URL), ociScheme)
 }
 
-// PullSecret returns the name of the pull secret; empty if none is needed, or if the name is
+// pullSecret returns the name of the pull secret; empty if none is needed, or if the name is
 // invalid.
-func PullSecret(m MachineFacts) string {
-	if !needsPullSecret(m) || len(validation.IsDNS1123Subdomain(m.PullSecret)) > 0 {
+func (o Observed) pullSecret() string {
+	name := o.Machine.Annotations[infrav1.PullSecretAnnotation]
+	if !o.needsPullSecret() || len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return ""
 	}
-	return m.PullSecret
+	return name
 }
 
 // ownSecrets returns the machine's own secrets behind those that the claim names. A claim in
@@ -98,10 +104,10 @@ func ownSecrets(o Observed, d claims.Deployment) Secrets {
 		return name
 	}
 	return Secrets{
-		UserData:    source(d.UserData, o.Machine.Bootstrap.Secret),
+		UserData:    source(d.UserData, o.Bootstrap.Secret),
 		MetaData:    source(d.MetaData, firstName(o.Machine.Spec.MetaData, rendered)),
 		NetworkData: source(d.NetworkData, firstName(o.Machine.Spec.NetworkData, o.Data.NetworkData)),
-		PullSecret:  source(claims.PullSecretOf(d.Image), PullSecret(o.Machine)),
+		PullSecret:  source(claims.PullSecretOf(d.Image), o.pullSecret()),
 	}
 }
 
@@ -121,14 +127,14 @@ func wantsTemplate(o Observed, p *Plan) bool {
 		return false
 	}
 	ref, domain := dataTemplate(o)
-	foreign := foreignTemplate(o.Machine.Owner.Namespace, ref, domain)
+	foreign := foreignTemplate(o.Machine.Namespace, ref, domain)
 	switch {
 	case foreign != "":
 		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.InvalidConfigurationReason, foreign)
 		return true
 	case o.Data.NameTaken:
 		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason, fmt.Sprintf(
-			"Metal3DataClaim %q belongs to something else: delete it, or give the Machine another name", o.Machine.Owner.Name))
+			"Metal3DataClaim %q belongs to something else: delete it, or give the Machine another name", o.Machine.Name))
 		return true
 	case o.Data.Template == "" && o.Data.Unlisted != "" && hostDomain(o) != "":
 		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
@@ -165,7 +171,7 @@ func deploysImage(o Observed, p *Plan) bool {
 	if o.Remote != nil {
 		copies := claims.Copies(named.UserData, named.MetaData, named.NetworkData)
 		p.Copies = copies[:]
-		base := claims.CopyBase(p.Claim.Name, o.Machine.Owner.Name, o.Remote.Origin)
+		base := claims.CopyBase(p.Claim.Name, o.Machine.Name, o.Remote.Origin)
 		pull := claims.PullSecretCopy(named.PullSecret)
 		if pull.Source != "" {
 			p.Copies = append(p.Copies, pull)
@@ -177,8 +183,8 @@ func deploysImage(o Observed, p *Plan) bool {
 		return rebuildsServer(o, p, named)
 	}
 	if !o.started() {
-		if refusesRebuild(o.Machine).Reason != infrav1.InvalidRebuildAnnotationReason {
-			p.Claim.Rebuild = o.Machine.Rebuild // no rebuild with the first image
+		if refusesRebuild(o).Reason != infrav1.InvalidRebuildAnnotationReason {
+			p.Claim.Rebuild = o.rebuildText() // no rebuild with the first image
 		}
 		p.Claim.Deployment = &claims.Deployment{
 			Image:        claims.ImageOf(o.Machine.Spec.Image, named.PullSecret),
@@ -250,9 +256,9 @@ func namingCopies(asked *claims.Deployment, copies Secrets) *claims.Deployment {
 func joinsCluster(o Observed, p *Plan) bool {
 	if p.ProviderID == "" {
 		p.ProviderID = nodes.ProviderID{
-			Namespace: o.Machine.Owner.Namespace,
+			Namespace: o.Machine.Namespace,
 			Host:      o.Claim.HostName,
-			Machine:   o.Machine.Owner.Name,
+			Machine:   o.Machine.Name,
 		}.String()
 	}
 	p.Provisioned = p.Provisioned || o.Claim.Phase == claims.Provisioned
@@ -295,14 +301,15 @@ func nodePatch(o Observed, providerID string) *nodes.Patch {
 		return nil
 	}
 	patch := nodes.Patch{Node: o.Node.Node.Name}
-	if o.Node.Node.ProviderID == "" && !o.Machine.CloudProvider {
+	cloudProvider := o.Infra != nil && ptr.Deref(o.Infra.Spec.CloudProviderEnabled, false)
+	if o.Node.Node.ProviderID == "" && !cloudProvider {
 		patch.ProviderID = providerID
 	}
-	if o.Node.Node.HostUID == "" && !o.Machine.CloudProvider {
-		patch.HostUID = o.HostUID
+	if o.Node.Node.HostUID == "" && !cloudProvider {
+		patch.HostUID = o.Host.UID
 	}
-	if o.Facts {
-		patch.Labels = nodes.LabelChanges(o.Machine.LabelPrefixes, o.HostLabels, o.Node.Node.Labels)
+	if prefixes, err := o.labelPrefixes(); o.Facts && err == nil {
+		patch.Labels = nodes.LabelChanges(prefixes, o.Host.Labels, o.Node.Node.Labels)
 	}
 	if patch.ProviderID == "" && patch.HostUID == "" && patch.Labels == nil {
 		return nil
@@ -310,15 +317,25 @@ func nodePatch(o Observed, providerID string) *nodes.Patch {
 	return &patch
 }
 
+// labelPrefixes are the prefixes of the labels that the Node takes over from its server, as the owner of the
+// Cluster has listed them; none means that its labels are left alone.
+func (o Observed) labelPrefixes() ([]string, error) {
+	if o.Infra == nil {
+		return nil, nil
+	}
+	return nodes.LabelPrefixes(o.Infra.Annotations[infrav1.LabelSyncPrefixesAnnotation])
+}
+
 // sharesLabels reports in NodeLabelsSynchronized whether the Node gets the labels of the
 // prefixes that the owner of the Cluster has listed.
 func sharesLabels(o Observed, p *Plan) bool {
 	const condition = infrav1.NodeLabelsSynchronizedCondition
-	switch missing := nodes.UnpublishedPrefixes(o.Machine.LabelPrefixes, o.HostLabels); {
-	case o.Machine.LabelPrefixesInvalid != "":
+	prefixes, err := o.labelPrefixes()
+	switch missing := nodes.UnpublishedPrefixes(prefixes, o.Host.Labels); {
+	case err != nil:
 		p.wait(condition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
-			"Correct the annotation %s of the Metal3Cluster: %s", infrav1.LabelSyncPrefixesAnnotation, o.Machine.LabelPrefixesInvalid))
-	case len(o.Machine.LabelPrefixes) == 0 || !o.Facts || !o.Node.Found():
+			"Correct the annotation %s of the Metal3Cluster: %s", infrav1.LabelSyncPrefixesAnnotation, err))
+	case len(prefixes) == 0 || !o.Facts || !o.Node.Found():
 	case len(missing) > 0:
 		p.wait(condition, infrav1.LabelsNotPublishedReason, fmt.Sprintf(
 			"The server shows no label under %s: its owner labels it, or lets the label be seen by the option %s of a HostDeployPolicy",
@@ -340,9 +357,9 @@ func firstName(ref *corev1.SecretReference, rendered string) string {
 	return rendered
 }
 
-// ForeignSecret returns a message about a reference into another namespace; empty if there is
+// foreignSecret returns a message about a reference into another namespace; empty if there is
 // none.
-func ForeignSecret(namespace string, refs ...*corev1.SecretReference) string {
+func foreignSecret(namespace string, refs ...*corev1.SecretReference) string {
 	for _, ref := range refs {
 		if ref != nil && ref.Namespace != "" && ref.Namespace != namespace {
 			return fmt.Sprintf("Secret %q is referenced in namespace %q: only secrets of namespace %q can be used",
@@ -372,10 +389,10 @@ func dataTemplate(o Observed) (ref infrav1.Metal3ObjectRef, domain string) {
 // where it is, not on the domain that was preferred. Without a published failure domain, a required one is
 // that of the host.
 func hostDomain(o Observed) string {
-	if o.HostDomain == "" && !o.Machine.SoftFailureDomain {
-		return wanted(o).FailureDomain
+	if wanted := wanted(o); o.Host.FailureDomain == "" && !wanted.SoftFailureDomain {
+		return wanted.FailureDomain
 	}
-	return o.HostDomain
+	return o.Host.FailureDomain
 }
 
 // foreignTemplate returns a message about a template of another namespace; empty if it is of
@@ -396,7 +413,7 @@ func foreignTemplate(namespace string, ref infrav1.Metal3ObjectRef, domain strin
 type NameFacts struct {
 	// Secret is the name that the secret has, or would have.
 	Secret string
-	// Exists reports whether the secret exists with metadata in it. False unless NeedsName.
+	// Exists reports whether the secret exists with metadata in it. False unless needsName.
 	Exists bool
 	// Reason and Message are why it can neither be used nor written; empty when it can.
 	Reason, Message string
@@ -408,21 +425,27 @@ type NameRequest struct {
 	Secret string
 }
 
-// NeedsName reports whether a secret of our own has to give the server the name of its machine.
+// needsName reports whether a secret of our own has to give the server the name of its machine.
 // Names of hosts are unique in one namespace only: two servers of one name from two of them
 // would join their cluster as one Node. Metadata of a template names the server itself, and
 // metadata that the machine brings is taken as it is.
-func NeedsName(o Observed) bool {
+func needsName(o Observed) bool {
 	spec := o.Machine.Spec
-	return o.Facts && o.ForeignHost && o.Claim.Deployment == nil && firstName(spec.MetaData, o.Data.MetaData) == "" &&
+	return o.Facts && nameFacts(o).ForeignHost() && o.Claim.Deployment == nil && firstName(spec.MetaData, o.Data.MetaData) == "" &&
 		(!usesTemplate(spec) || o.Data.Ready)
+}
+
+// nameFacts are what metadata without a template is made of.
+func nameFacts(o Observed) metadata.Facts {
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: o.Machine.Namespace}}
+	return metadata.NewFacts(data, o.Owner, o.Machine, o.Host)
 }
 
 // namesServer asks for the secret and waits for it.
 func namesServer(o Observed, p *Plan) (waits bool) {
 	const condition = infrav1.Metal3DataReadyCondition
 	switch {
-	case !NeedsName(o):
+	case !needsName(o):
 		return false
 	case o.Name.Exists:
 		p.Secrets.MetaData = o.Name.Secret

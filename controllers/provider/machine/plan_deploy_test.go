@@ -29,7 +29,7 @@ import (
 
 // Two servers of one name, from two namespaces, must not join as one Node.
 func TestNextNamesTheServer(t *testing.T) {
-	foreignHost := func(o *Observed) { o.ForeignHost = true }
+	foreignHost := func(o *Observed) { o.Host.Namespace = "infra" }
 	plain := func(o *Observed) { o.Machine.Spec.DataTemplate = nil }
 	name := func(n NameFacts) change { return func(o *Observed) { o.Name = n } }
 	networkOnly := func(o *Observed) { rendered(o); o.Data.MetaData = "" }
@@ -123,27 +123,24 @@ func TestNextNamesTheServer(t *testing.T) {
 }
 
 func TestNeedsName(t *testing.T) {
-	given := observe(facts, bound, func(o *Observed) { o.ForeignHost = true })
-	if NeedsName(given) {
+	given := observe(facts, bound, func(o *Observed) { o.Host.Namespace = "infra" })
+	if needsName(given) {
 		t.Error("data that is not rendered yet may name the server")
 	}
 	given.Machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{}
-	if !NeedsName(given) {
+	if !needsName(given) {
 		t.Error("a template without a name names no server")
 	}
 	given.Facts = false
-	if NeedsName(given) {
+	if needsName(given) {
 		t.Error("nothing is known of the host")
 	}
 }
 
 // TestDataTemplateOfFailureDomain shows which template a machine asks for.
 func TestDataTemplateOfFailureDomain(t *testing.T) {
-	in := func(domain string) change { return func(o *Observed) { o.HostDomain = domain } }
-	asks := func(domain string) change { return func(o *Observed) { o.Machine.FailureDomain = domain } }
-	prefers := func(domain string) change {
-		return func(o *Observed) { o.Machine.FailureDomain, o.Machine.SoftFailureDomain = domain, true }
-	}
+	in := func(domain string) change { return func(o *Observed) { o.Host.FailureDomain = domain } }
+	asks := func(domain string) change { return func(o *Observed) { o.Owner.Spec.FailureDomain = domain } }
 	listed := func(o *Observed) {
 		o.Data.ByDomain = []infrav1.FailureDomainDataTemplate{
 			{FailureDomain: "rack-a", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-a"}},

@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
@@ -49,14 +50,17 @@ const (
 	boots
 )
 
+// rebuildText is the text that asks for the server to be written anew; empty means none.
+func (o Observed) rebuildText() string { return o.Machine.Annotations[infrav1.RebuildAnnotation] }
+
 // rebuild returns the stage of the rebuild. A text that the machine has when it gets its first
 // image asks for no rebuild.
 func (o Observed) rebuild() rebuildStage {
-	m, c := o.Machine, o.Claim
+	text, c := o.rebuildText(), o.Claim
 	switch {
-	case m.Rebuild == "" || m.Rebuild == m.Rebuilt || refusesRebuild(m).Reason != "" || c.Deployment == nil || !c.HasHost():
+	case text == "" || text == o.Machine.Annotations[infrav1.RebuiltAnnotation] || refusesRebuild(o).Reason != "" || c.Deployment == nil || !c.HasHost():
 		return notRebuilding
-	case c.Rebuild != m.Rebuild:
+	case c.Rebuild != text:
 		return begins
 	case c.PoweredOn:
 		return notRebuilding
@@ -67,28 +71,29 @@ func (o Observed) rebuild() rebuildStage {
 	}
 }
 
-// AsksForBootstrap reports whether the user data has not been given to the server yet, or will
+// asksForBootstrap reports whether the user data has not been given to the server yet, or will
 // be again.
-func (o Observed) AsksForBootstrap() bool {
+func (o Observed) asksForBootstrap() bool {
 	return o.Claim.Deployment == nil || o.rebuild() != notRebuilding
 }
 
 // refusesRebuild returns why the text of a rebuild is ignored; the zero value if it is not. A
 // wiped member of a control plane would stay a member of etcd, without its data, and a text in
 // a template would wipe all servers of a group at once.
-func refusesRebuild(m MachineFacts) Wait {
+func refusesRebuild(o Observed) Wait {
+	text := o.rebuildText()
 	w := Wait{Condition: infrav1.SpecAppliedCondition, Reason: infrav1.RebuildRefusedReason}
 	switch {
-	case m.Rebuild == "":
+	case text == "":
 		return Wait{}
-	case utf8.RuneCountInString(m.Rebuild) > infrav1.MaxRebuildLength:
+	case utf8.RuneCountInString(text) > infrav1.MaxRebuildLength:
 		w.Reason = infrav1.InvalidRebuildAnnotationReason
 		w.Message = fmt.Sprintf("Annotation %s is longer than %d characters and is ignored: write something short and new, such as a date",
 			infrav1.RebuildAnnotation, infrav1.MaxRebuildLength)
-	case m.ControlPlane:
+	case util.IsControlPlaneMachine(o.Owner):
 		w.Message = fmt.Sprintf("Annotation %s is ignored on a machine of the control plane, whose member of etcd would lose its data: "+
 			"remove it, and have the Machine replaced", infrav1.RebuildAnnotation)
-	case m.Rebuild == m.OwnerRebuild:
+	case text == o.Owner.Annotations[infrav1.RebuildAnnotation]:
 		w.Message = fmt.Sprintf("Annotation %s is ignored, since the Machine has it too: a template would have all servers of "+
 			"its machines wiped at once. Remove it there, and set another text on one Metal3Machine after the other", infrav1.RebuildAnnotation)
 	default:
@@ -105,20 +110,20 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.RebuildingReason,
 		Message: "The server is wiped, to be written anew",
 	}
-	if o.rebuild() == begins && o.Machine.Rebuilt != "" {
+	if o.rebuild() == begins && o.Machine.Annotations[infrav1.RebuiltAnnotation] != "" {
 		// The text of the last rebuild is removed first: it would report this one as done if
 		// its text were set again.
 		p.Waits = append(p.Waits, w)
 		return !o.established()
 	}
-	if o.rebuild() == begins && o.Machine.Bootstrap.Invalid != "" {
+	if o.rebuild() == begins && o.Bootstrap.Invalid != "" {
 		// The claim names the pull secret from now on, so what may not leave the namespace stops it here.
-		w.Reason, w.Message = infrav1.InvalidConfigurationReason, o.Machine.Bootstrap.Invalid
+		w.Reason, w.Message = infrav1.InvalidConfigurationReason, o.Bootstrap.Invalid
 		p.Waits = append(p.Waits, w)
 		return !o.established()
 	}
 	d := *p.Claim.Deployment
-	p.Claim.Deployment, p.Claim.Rebuild, p.Claim.PoweredOn = &d, o.Machine.Rebuild, false
+	p.Claim.Deployment, p.Claim.Rebuild, p.Claim.PoweredOn = &d, o.rebuildText(), false
 	switch o.rebuild() {
 	case begins:
 		d.Image = claims.ImageOf(o.Machine.Spec.Image, named.PullSecret)
@@ -161,7 +166,7 @@ func (o Observed) awaitsData() (text string, found bool) {
 	case notRebuilding:
 		return "", o.Claim.Deployment != nil
 	case boots:
-		return o.Machine.Rebuild, true
+		return o.rebuildText(), true
 	default:
 		return "", false
 	}
@@ -180,10 +185,10 @@ func staysHeld(annotations map[string]string, awaited string) bool {
 // rendered stays as it was, so that the server keeps its addresses.
 func rebuiltSecrets(o Observed, former Secrets) Secrets {
 	return Secrets{
-		UserData:    o.Machine.Bootstrap.Secret,
+		UserData:    o.Bootstrap.Secret,
 		MetaData:    firstName(o.Machine.Spec.MetaData, former.MetaData),
 		NetworkData: firstName(o.Machine.Spec.NetworkData, former.NetworkData),
-		PullSecret:  PullSecret(o.Machine),
+		PullSecret:  o.pullSecret(),
 	}
 }
 
@@ -191,21 +196,21 @@ func rebuiltSecrets(o Observed, former Secrets) Secrets {
 // is. A text of a template is used up: Cluster API takes it off the Machine before it takes it
 // off the Metal3Machine, which is then alone with it for a moment.
 func tellsRefused(o Observed, p *Plan) bool {
-	refused := refusesRebuild(o.Machine)
-	if refused.Reason == "" || o.Machine.Rebuild == o.Claim.Rebuild {
+	text, refused := o.rebuildText(), refusesRebuild(o)
+	if refused.Reason == "" || text == o.Claim.Rebuild {
 		return false
 	}
 	p.Waits = append(p.Waits, refused)
-	if refused.Reason == infrav1.RebuildRefusedReason && o.Machine.Rebuild == o.Machine.OwnerRebuild {
-		p.Rebuilt = o.Machine.Rebuild
+	if refused.Reason == infrav1.RebuildRefusedReason && text == o.Owner.Annotations[infrav1.RebuildAnnotation] {
+		p.Rebuilt = text
 	}
 	return true
 }
 
 // endsRebuild notes the text that the server was rebuilt for.
 func endsRebuild(o Observed, p *Plan) {
-	m, c := o.Machine, o.Claim
-	if m.Rebuild != "" && m.Rebuild == c.Rebuild && c.PoweredOn && c.Phase == claims.Provisioned && c.Synchronized {
-		p.Rebuilt = m.Rebuild
+	text, c := o.rebuildText(), o.Claim
+	if text != "" && text == c.Rebuild && c.PoweredOn && c.Phase == claims.Provisioned && c.Synchronized {
+		p.Rebuilt = text
 	}
 }

@@ -22,15 +22,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 )
 
 func asked(o *Observed) {
-	o.Machine.Rebuild = "2026-01-31"
+	annotated(infrav1.RebuildAnnotation, "2026-01-31")(o)
 	o.Machine.Spec.Image.URL = "http://x/new"
-	o.Machine.Bootstrap = BootstrapFacts{Secret: "boot-2", Found: true}
+	o.Bootstrap = BootstrapFacts{Secret: "boot-2", Found: true}
 }
 
 // told is the claim once a rebuild has begun.
@@ -80,11 +81,11 @@ func TestNextRebuild(t *testing.T) {
 			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: rebuilds},
 		},
 		"takes off first what is noted of the last one": {
-			changes: []change{asked, func(o *Observed) { o.Machine.Rebuilt = "2025-12-31" }},
+			changes: []change{asked, annotated(infrav1.RebuiltAnnotation, "2025-12-31")},
 			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: rebuilds},
 		},
 		"does not begin with a Secret that may not be handed out": {
-			changes: []change{asked, func(o *Observed) { o.Machine.Bootstrap.Invalid = "refused" }},
+			changes: []change{asked, func(o *Observed) { o.Bootstrap.Invalid = "refused" }},
 			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: "HostClaimReady InvalidConfiguration"},
 		},
 		"waits until the claim has seen it and the server is empty": {
@@ -100,7 +101,7 @@ func TestNextRebuild(t *testing.T) {
 			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, waits: rebuilds},
 		},
 		"keeps an empty server off until there is bootstrap data": {
-			changes: []change{asked, told, empty, func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{} }},
+			changes: []change{asked, told, empty, func(o *Observed) { o.Bootstrap = BootstrapFacts{} }},
 			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: "HostClaimReady WaitingForBootstrapData"},
 		},
 		"switches a server on that cannot be switched off and was written at once": {
@@ -120,8 +121,8 @@ func TestNextRebuild(t *testing.T) {
 			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, waits: rebuilds},
 		},
 		"begins anew when it is asked again on the way": {
-			changes: []change{asked, told, empty, func(o *Observed) {
-				o.Machine.Spec.Image.URL, o.Machine.Rebuild = "http://x/newer", "again"
+			changes: []change{asked, told, empty, annotated(infrav1.RebuildAnnotation, "again"), func(o *Observed) {
+				o.Machine.Spec.Image.URL = "http://x/newer"
 			}},
 			want: rebuilding{url: "http://x/newer", token: "again", waits: rebuilds},
 		},
@@ -136,33 +137,36 @@ func TestNextRebuild(t *testing.T) {
 			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, rebuilt: token},
 		},
 		"is not begun again for a text that was noted, although the claim has lost it": {
-			changes: []change{asked, func(o *Observed) { o.Machine.Rebuilt = token }},
+			changes: []change{asked, annotated(infrav1.RebuiltAnnotation, token)},
 			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, rebuilt: token},
 		},
 		"is not begun for a server that its tenant switched off after the last one": {
-			changes: []change{asked, told, runsImage, func(o *Observed) { o.Machine.Rebuilt, o.Claim.Deployment.UserData = token, "boot-2" }},
-			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, waits: "HostClaimReady PoweredOff", rebuilt: token},
+			changes: []change{
+				asked, told, runsImage, annotated(infrav1.RebuiltAnnotation, token),
+				func(o *Observed) { o.Claim.Deployment.UserData = "boot-2" },
+			},
+			want: rebuilding{url: "http://x/new", userData: "boot-2", token: token, waits: "HostClaimReady PoweredOff", rebuilt: token},
 		},
 		"is not begun for a text that no claim takes": {
-			changes: []change{asked, func(o *Observed) { o.Machine.Rebuild = strings.Repeat("x", 64) }},
+			changes: []change{asked, annotated(infrav1.RebuildAnnotation, strings.Repeat("x", 64))},
 			want: rebuilding{
 				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied InvalidRebuildAnnotation",
 			},
 		},
 		"is refused for a member of a control plane": {
-			changes: []change{asked, func(o *Observed) { o.Machine.ControlPlane = true }},
+			changes: []change{asked, func(o *Observed) { o.Owner.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""} }},
 			want: rebuilding{
 				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied RebuildRefused",
 			},
 		},
 		"is refused for a text that comes from a template, and that is used up": {
-			changes: []change{asked, func(o *Observed) { o.Machine.OwnerRebuild = token }},
+			changes: []change{asked, func(o *Observed) { o.Owner.Annotations = map[string]string{infrav1.RebuildAnnotation: token} }},
 			want: rebuilding{
 				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied RebuildRefused", rebuilt: token,
 			},
 		},
 		"goes on when a template gets the text on the way, and loses it again": {
-			changes: []change{asked, told, func(o *Observed) { o.Machine.OwnerRebuild = token }},
+			changes: []change{asked, told, func(o *Observed) { o.Owner.Annotations = map[string]string{infrav1.RebuildAnnotation: token} }},
 			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: "HostClaimReady Provisioning"},
 		},
 		"that the tenant asks for by the claim is left alone": {
@@ -209,7 +213,7 @@ func TestRebuildSaysWhatIsMissing(t *testing.T) {
 		"The server is on still. " + missing: runsImage,
 	} {
 		o := observe(bound, facts, rendered, deployed, runsImage, established, asked, told, server,
-			func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{} })
+			func(o *Observed) { o.Bootstrap = BootstrapFacts{} })
 		if got := Next(o).Waits[0].Message; got != want {
 			t.Errorf("message %q, want %q", got, want)
 		}
@@ -218,7 +222,7 @@ func TestRebuildSaysWhatIsMissing(t *testing.T) {
 
 // TestFirstImageIsNoRebuild shows a machine that has the text from the beginning.
 func TestFirstImageIsNoRebuild(t *testing.T) {
-	o := observe(bound, facts, rendered, func(o *Observed) { o.Machine.Rebuild = "1" })
+	o := observe(bound, facts, rendered, annotated(infrav1.RebuildAnnotation, "1"))
 	want := rebuilding{url: "http://x/i", userData: "boot", token: "1", poweredOn: true, waits: "HostClaimReady Provisioning"}
 	if diff := cmp.Diff(want, stepOf(Next(o)), cmp.AllowUnexported(rebuilding{})); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)

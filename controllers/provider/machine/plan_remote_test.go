@@ -105,7 +105,8 @@ func TestNextRemote(t *testing.T) {
 	})
 	t.Run("a pull secret is copied like the others", func(t *testing.T) {
 		private := func(o *Observed) {
-			o.Machine.Spec.Image, o.Machine.PullSecret = &infrav1.Image{URL: "oci://registry/image"}, "registry"
+			o.Machine.Spec.Image = &infrav1.Image{URL: "oci://registry/image"}
+			annotated(infrav1.PullSecretAnnotation, "registry")(o)
 		}
 		p := Next(observe(bound, facts, rendered, elsewhere, private))
 		if got := claims.PullSecretOf(p.Claim.Deployment.Image); got != name+"-pullsecret" {

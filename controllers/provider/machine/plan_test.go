@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -40,20 +41,42 @@ type change func(*Observed)
 
 // observe returns a machine that waits for nothing but a claim, changed.
 func observe(changes ...change) Observed {
-	o := Observed{Machine: MachineFacts{
-		Owner:        owner,
-		ClusterName:  "a",
-		ClusterReady: true,
-		Spec: infrav1.Metal3MachineSpec{
-			Image:        &infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc")},
-			DataTemplate: &infrav1.Metal3ObjectRef{Name: "template"},
+	o := Observed{
+		Machine: &infrav1.Metal3Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name, UID: owner.UID},
+			Spec: infrav1.Metal3MachineSpec{
+				Image:        &infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc")},
+				DataTemplate: &infrav1.Metal3ObjectRef{Name: "template"},
+			},
 		},
+		Owner:     &clusterv1.Machine{},
+		Cluster:   &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		Infra:     &infrav1.Metal3Cluster{},
 		Bootstrap: BootstrapFacts{Secret: "boot", Found: true},
-	}}
+	}
+	infrastructure(true)(&o)
 	for _, c := range changes {
 		c(&o)
 	}
 	return o
+}
+
+// infrastructure is that of the Cluster, provisioned or not.
+func infrastructure(ready bool) change {
+	return func(o *Observed) { o.Cluster.Status.Initialization.InfrastructureProvisioned = &ready }
+}
+
+// annotated gives the Metal3Machine an annotation.
+func annotated(key, value string) change {
+	return func(o *Observed) { metav1.SetMetaDataAnnotation(&o.Machine.ObjectMeta, key, value) }
+}
+
+// prefers has Cluster API place the machine in a failure domain, if there is a host in it.
+func prefers(domain string) change {
+	return func(o *Observed) {
+		o.Owner.Spec.FailureDomain = domain
+		annotated(infrav1.SoftFailureDomainAnnotation, "true")(o)
+	}
 }
 
 func unbound(o *Observed) {
@@ -64,7 +87,7 @@ func bound(o *Observed) {
 	o.Claim = claims.State{Phase: claims.Bound, Name: "m-1", HostNamespace: "infra", HostName: "host-1"}
 }
 
-func facts(o *Observed) { o.Facts, o.HostUID = true, "host-uid" }
+func facts(o *Observed) { o.Facts, o.Host.UID, o.Host.Namespace = true, "host-uid", owner.Namespace }
 
 func rendered(o *Observed) {
 	o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, Name: "template-0", Ready: true, MetaData: "m-1-metadata", NetworkData: "m-1-networkdata"}
@@ -77,7 +100,7 @@ func deployed(o *Observed) {
 func runsImage(o *Observed) { o.Claim.Phase, o.Claim.Synchronized = claims.Provisioned, true }
 
 func established(o *Observed) {
-	o.Machine.Provisioned, o.Machine.Spec.ProviderID = true, id
+	o.Machine.Status.Initialization.Provisioned, o.Machine.Spec.ProviderID = ptr.To(true), id
 }
 
 func deployment() *claims.Deployment {
@@ -113,32 +136,32 @@ func TestNextBeforeBind(t *testing.T) {
 		want  Plan
 	}{
 		"waits for the infrastructure of the Cluster": {
-			given: observe(func(o *Observed) { o.Machine.ClusterReady = false }),
+			given: observe(infrastructure(false)),
 			want:  stuck("WaitingForClusterInfrastructureReady", `Waiting for the infrastructure of Cluster "a" to be provisioned`),
 		},
 		"waits for the Metal3Cluster, which could name another place for hosts": {
-			given: observe(func(o *Observed) { o.Machine.InfraMissing = true }),
+			given: observe(func(o *Observed) { o.InfraMissing = true }),
 			want:  stuck("WaitingforMetal3Cluster", `Waiting for the Metal3Cluster of Cluster "a" to exist`),
 		},
 		"waits for bootstrap data before claiming a host": {
-			given: observe(func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{} }),
+			given: observe(func(o *Observed) { o.Bootstrap = BootstrapFacts{} }),
 			want:  stuck("WaitingForBootstrapData", "Waiting for the bootstrap provider to name the bootstrap data of the Machine"),
 		},
 		"names a bootstrap secret that does not exist": {
-			given: observe(func(o *Observed) { o.Machine.Bootstrap.Found = false }),
+			given: observe(func(o *Observed) { o.Bootstrap.Found = false }),
 			want: stuck("BootstrapSecretNotFound",
 				`Secret "boot" with the user data does not exist in namespace "tenant-a": create it, or name another one`),
 		},
 		"names the right to read secrets when it is missing": {
-			given: observe(func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{Secret: "boot", Forbidden: "no right"} }),
+			given: observe(func(o *Observed) { o.Bootstrap = BootstrapFacts{Secret: "boot", Forbidden: "no right"} }),
 			want:  stuck("SecretsForbidden", "no right"),
 		},
 		"names a reference to user data that cannot be followed": {
-			given: observe(func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{Secret: "boot", Invalid: "other namespace"} }),
+			given: observe(func(o *Observed) { o.Bootstrap = BootstrapFacts{Secret: "boot", Invalid: "other namespace"} }),
 			want:  stuck("InvalidConfiguration", "other namespace"),
 		},
 		"claims a host that is better, but need not be, in the failure domain": {
-			given: observe(func(o *Observed) { o.Machine.FailureDomain, o.Machine.SoftFailureDomain = "row-1", true }),
+			given: observe(prefers("row-1")),
 			want: Plan{
 				Claim: &claims.Wanted{
 					Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", SoftFailureDomain: true,
@@ -148,7 +171,7 @@ func TestNextBeforeBind(t *testing.T) {
 			},
 		},
 		"claims a host without image": {
-			given: observe(func(o *Observed) { o.Machine.FailureDomain = "row-1"; o.Machine.Spec.FailureDomain = "row-2" }),
+			given: observe(func(o *Observed) { o.Owner.Spec.FailureDomain = "row-1"; o.Machine.Spec.FailureDomain = "row-2" }),
 			want: Plan{
 				Claim:   &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1"},
 				Secrets: Secrets{UserData: "boot"},
@@ -183,7 +206,7 @@ func TestNextBeforeBind(t *testing.T) {
 			},
 		},
 		"does not ask for the Cluster's readiness once there is a claim": {
-			given: observe(unbound, func(o *Observed) { o.Machine.ClusterReady = false }),
+			given: observe(unbound, infrastructure(false)),
 			want: Plan{
 				Claim:   claim(nil),
 				Secrets: Secrets{UserData: "boot"},
@@ -327,7 +350,7 @@ func TestNextWithHost(t *testing.T) {
 			given: observe(bound, deployed, func(o *Observed) {
 				o.Claim.Message = "Writing the image"
 				o.Machine.Spec.Image.URL = "http://x/new"
-				o.Machine.Bootstrap = BootstrapFacts{}
+				o.Bootstrap = BootstrapFacts{}
 			}),
 			want: Plan{
 				Claim:    claim(deployment()),
@@ -370,9 +393,15 @@ func TestNextProvisioned(t *testing.T) {
 		p.NodeName = "node-1"
 		p.Achieved = append(all[:len(all):len(all)], nodeFound)
 	}
-	known := func(o *Observed) { o.Machine.NodeName = "node-1" }
+	known := func(o *Observed) { o.Machine.Status.NodeName = "node-1" }
+	synced := func(prefixes string) change {
+		return func(o *Observed) {
+			o.Infra.Annotations = map[string]string{infrav1.LabelSyncPrefixesAnnotation: prefixes}
+		}
+	}
 	racked := func(o *Observed) {
-		o.Machine.LabelPrefixes, o.HostLabels = []string{"rack.example"}, map[string]string{"rack.example/row": "7", "row": "7"}
+		synced("rack.example")(o)
+		o.Host.Labels = map[string]string{"rack.example/row": "7", "row": "7"}
 	}
 	labeled := Achievement{Condition: "NodeLabelsSynchronized", Reason: "NodeLabelsSynchronized"}
 	tests := map[string]struct {
@@ -434,7 +463,7 @@ func TestNextProvisioned(t *testing.T) {
 			want:  plan(found),
 		},
 		"leaves Nodes to the cloud provider if there is one": {
-			given: live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"}), func(o *Observed) { o.Machine.CloudProvider = true }),
+			given: live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"}), func(o *Observed) { o.Infra.Spec.CloudProviderEnabled = ptr.To(true) }),
 			want:  plan(found),
 		},
 		"gives a Node its labels with its provider ID, and takes off what the host does not have": {
@@ -448,7 +477,7 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 		},
 		"gives labels to the Node of a cloud provider": {
-			given: live(racked, node(nodes.ByHostUID, nodes.Node{}), func(o *Observed) { o.Machine.CloudProvider = true }),
+			given: live(racked, node(nodes.ByHostUID, nodes.Node{}), func(o *Observed) { o.Infra.Spec.CloudProviderEnabled = ptr.To(true) }),
 			want: plan(func(p *Plan) {
 				found(p)
 				p.Achieved = append(p.Achieved, labeled)
@@ -456,13 +485,13 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 		},
 		"leaves the labels of a Node while those of the host are not known": {
-			given: live(racked, func(o *Observed) { o.Facts, o.HostLabels = false, nil },
+			given: live(racked, func(o *Observed) { o.Facts, o.Host.Labels = false, nil },
 				node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid", Labels: map[string]string{"rack.example/row": "7"}})),
 			want: plan(found),
 		},
 		"says under which prefixes its host shows no label": {
 			given: live(racked, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
-				func(o *Observed) { o.Machine.LabelPrefixes = []string{"feed.example", "unit.example"} }),
+				synced("feed.example,unit.example")),
 			want: plan(func(p *Plan) {
 				found(p)
 				p.Waits = []Wait{{
@@ -474,12 +503,13 @@ func TestNextProvisioned(t *testing.T) {
 		},
 		"changes no label by a list of prefixes that it cannot read": {
 			given: live(racked, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
-				func(o *Observed) { o.Machine.LabelPrefixes, o.Machine.LabelPrefixesInvalid = nil, "it is wrong" }),
+				synced("k8s.io")),
 			want: plan(func(p *Plan) {
 				found(p)
 				p.Waits = []Wait{{
 					"NodeLabelsSynchronized", "InvalidConfiguration",
-					"Correct the annotation metal3.io/metal3-label-sync-prefixes of the Metal3Cluster: it is wrong",
+					"Correct the annotation metal3.io/metal3-label-sync-prefixes of the Metal3Cluster: " +
+						`"k8s.io" is refused: labels of k8s.io and below have a meaning to Kubernetes`,
 				}}
 			}),
 		},
@@ -592,7 +622,10 @@ func TestRelease(t *testing.T) {
 
 func TestPullSecret(t *testing.T) {
 	image := func(url, pullSecret string) func(*Observed) {
-		return func(o *Observed) { o.Machine.Spec.Image, o.Machine.PullSecret = &infrav1.Image{URL: url}, pullSecret }
+		return func(o *Observed) {
+			o.Machine.Spec.Image = &infrav1.Image{URL: url}
+			annotated(infrav1.PullSecretAnnotation, pullSecret)(o)
+		}
 	}
 	for name, tc := range map[string]struct {
 		given Observed

@@ -52,8 +52,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
@@ -125,32 +123,22 @@ type Reconciler struct {
 
 // scope is what one pass has read, and what it has decided.
 type scope struct {
-	// machine is as the pass leaves it, and before as it was read.
-	machine, before *infrav1.Metal3Machine
-	// owner, cluster and infra are set by load. Nil means that Cluster API has set no owner yet, or that the
-	// object is gone; for infra also that the Cluster has infrastructure of another kind.
-	owner   *clusterv1.Machine
-	cluster *clusterv1.Cluster
-	infra   *infrav1.Metal3Cluster
-	// infraMissing is set by load if the Cluster names a Metal3Cluster that does not exist.
-	infraMissing bool
+	// Observed are the facts that the plan depends on. Machine is as the pass leaves it, and before as it was
+	// read; what stands above it is set by load, the rest by the observers.
+	Observed
 
+	before *infrav1.Metal3Machine
 	// claims and identity are set by connect: the claims of this machine, nil if their cluster cannot be used
 	// now, and why, or a note on it; empty if no identityRef is in effect.
 	claims   *hostclaims.Client
 	identity conditions.Wait
-	// claim, reserved and left are set by the observers; nil means that there is none: the claim of the
-	// machine, those that are reserved for its group.
-	claim    *bmov1alpha1.HostClaim
-	reserved []bmov1alpha1.HostClaim
-	// host is what is published of the host; the zero value means nothing.
-	host hardware.Host
-	// dataClaim is the Metal3DataClaim of the machine; nil means that it has none.
+	// hostClaim and dataClaim are the HostClaim and the Metal3DataClaim of the machine, and reserved the HostClaims
+	// that are reserved for its group, set by the observers; nil means that there is none.
+	hostClaim *bmov1alpha1.HostClaim
 	dataClaim *infrav1.Metal3DataClaim
+	reserved  []bmov1alpha1.HostClaim
 	// nodeErr is why the Nodes cannot be read; nil also without a connection to the workload cluster.
 	nodeErr error
-	// observed are the facts that the plan depends on.
-	observed Observed
 
 	// plan and release are what was decided; nil if the pass ended before, or for a machine of the other kind.
 	plan    *Plan
@@ -165,9 +153,9 @@ type scope struct {
 
 // Reconcile brings one Metal3Machine a step closer to a Node, or to its end.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	s := &scope{machine: &infrav1.Metal3Machine{}}
-	switch err := r.Client.Get(ctx, req.NamespacedName, s.machine); {
-	case apierrors.IsNotFound(err), err == nil && !r.watches(s.machine):
+	s := &scope{Observed: Observed{Machine: &infrav1.Metal3Machine{}}}
+	switch err := r.Client.Get(ctx, req.NamespacedName, s.Machine); {
+	case apierrors.IsNotFound(err), err == nil && !r.watches(s.Machine):
 		return ctrl.Result{}, r.forget(ctx, req.NamespacedName)
 	case err != nil:
 		return ctrl.Result{}, fmt.Errorf("read Metal3Machine: %w", err)
@@ -175,18 +163,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err := r.load(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if !controllerutil.ContainsFinalizer(s.machine, infrav1.MachineFinalizer) {
+	if !controllerutil.ContainsFinalizer(s.Machine, infrav1.MachineFinalizer) {
 		if wait, awaited := r.awaitOwner(s); awaited || s.deleted() {
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
 	ctx = withOwners(ctx, s)
-	if !s.paused() && s.owner != nil {
-		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.machine, infrav1.MachineFinalizer); err != nil || added {
+	if !s.paused() && s.Owner != nil {
+		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.Machine, infrav1.MachineFinalizer); err != nil || added {
 			return ctrl.Result{}, err
 		}
 	}
-	s.before = s.machine.DeepCopy()
+	s.before = s.Machine.DeepCopy()
 	defer func() { reterr = r.finish(ctx, s, reterr) }()
 	return ctrl.Result{}, r.reconcile(ctx, s)
 }
@@ -198,8 +186,8 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 		return r.reconcilePaused(ctx, s)
 	case s.deleted():
 		return r.reconcileDelete(ctx, s)
-	case s.owner == nil || s.cluster == nil:
-		r.HostClaims.Release(client.ObjectKeyFromObject(s.machine))
+	case s.Owner == nil || s.Cluster == nil:
+		r.HostClaims.Release(client.ObjectKeyFromObject(s.Machine))
 		s.awaitOwners()
 		return nil
 	default:
@@ -221,7 +209,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 	if err := r.observe(ctx, s); err != nil {
 		return err
 	}
-	s.plan = ptr.To(Next(s.observed))
+	s.plan = ptr.To(Next(s.Observed))
 	if err := r.applyName(ctx, s); err != nil {
 		return err
 	}
@@ -238,15 +226,15 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 // reconcilePaused leaves the machine alone, but for its claim, which is paused with the Cluster: a move finds
 // claim and host as they are.
 func (r *Reconciler) reconcilePaused(ctx context.Context, s *scope) (err error) {
-	clusterPaused := s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false)
-	s.claim, err = r.HostClaims.Pause(ctx, s.machine, clusterPaused)
+	clusterPaused := s.Cluster != nil && ptr.Deref(s.Cluster.Spec.Paused, false)
+	s.hostClaim, err = r.HostClaims.Pause(ctx, s.Machine, clusterPaused)
 	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationSetFailedReason,
 		"The HostClaim of the machine cannot be paused", err)
 }
 
 // connect finds the cluster of the claim.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (err error) {
-	s.claims, s.identity, err = r.HostClaims.For(ctx, hostclaims.Machine{Now: s.machine, Before: s.before, Infra: s.infra})
+	s.claims, s.identity, err = r.HostClaims.For(ctx, hostclaims.Machine{Now: s.Machine, Before: s.before, Infra: s.Infra})
 	switch {
 	case err != nil && s.identity.Reason != "":
 		return s.failed(infrav1.IdentityReadyCondition, s.identity.Reason, s.identity.Message, err)
@@ -266,14 +254,14 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (err error) {
 func (r *Reconciler) finish(ctx context.Context, s *scope, err error) error {
 	conflict := patch.IsConflict(err)
 	if conflict {
-		s.machine = s.before.DeepCopy()
+		s.Machine = s.before.DeepCopy()
 		if s.claims != nil {
 			reportIdentity(s)
 		}
 	} else {
 		updateStatus(s, metav1.NewTime(r.Clock.Now()))
 	}
-	_, failed := patch.Changes(ctx, r.Client, s.before, s.machine)
+	_, failed := patch.Changes(ctx, r.Client, s.before, s.Machine)
 	if failed == nil && !conflict {
 		r.announce(ctx, s)
 	}
@@ -293,23 +281,23 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error
 // load reads what stands above the machine, all of which may be missing. A machine that has lost its Machine
 // finds its Cluster by label, so that a pause is still honored.
 func (r *Reconciler) load(ctx context.Context, s *scope) error {
-	owner, err := util.GetOwnerMachine(ctx, r.Client, s.machine.ObjectMeta)
+	owner, err := util.GetOwnerMachine(ctx, r.Client, s.Machine.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the owner of Metal3Machine: %w", err)
 	}
-	name := s.machine.Labels[clusterv1.ClusterNameLabel]
+	name := s.Machine.Labels[clusterv1.ClusterNameLabel]
 	if err == nil && owner != nil {
-		s.owner, name = owner, owner.Spec.ClusterName
+		s.Owner, name = owner, owner.Spec.ClusterName
 	}
 	if name == "" {
 		return nil
 	}
 	cluster := &clusterv1.Cluster{}
-	key := types.NamespacedName{Namespace: s.machine.Namespace, Name: name}
+	key := types.NamespacedName{Namespace: s.Machine.Namespace, Name: name}
 	if err := r.Client.Get(ctx, key, cluster); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	s.cluster = cluster
+	s.Cluster = cluster
 	ref := cluster.Spec.InfrastructureRef
 	if ref.APIGroup != infrav1.GroupName || ref.Kind != "Metal3Cluster" {
 		return nil
@@ -317,8 +305,8 @@ func (r *Reconciler) load(ctx context.Context, s *scope) error {
 	infra := &infrav1.Metal3Cluster{}
 	key.Name = ref.Name
 	err = r.Client.Get(ctx, key, infra)
-	if s.infraMissing = apierrors.IsNotFound(err); err == nil {
-		s.infra = infra
+	if s.InfraMissing = apierrors.IsNotFound(err); err == nil {
+		s.Infra = infra
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -328,18 +316,18 @@ func (r *Reconciler) load(ctx context.Context, s *scope) error {
 // leave the machine behind. So nothing is written before the deadline, after which the machine reports what
 // it lacks.
 func (r *Reconciler) awaitOwner(s *scope) (wait time.Duration, awaited bool) {
-	if s.owner != nil || s.deleted() || s.paused() {
-		return 0, s.owner == nil && s.paused()
+	if s.Owner != nil || s.deleted() || s.paused() {
+		return 0, s.Owner == nil && s.paused()
 	}
-	wait = s.machine.CreationTimestamp.Add(ownerDeadline).Sub(r.Clock.Now())
+	wait = s.Machine.CreationTimestamp.Add(ownerDeadline).Sub(r.Clock.Now())
 	return max(wait, 0), wait > 0
 }
 
 // awaitOwners reports which of the objects above the machine is missing.
 func (s *scope) awaitOwners() {
-	if s.owner != nil {
+	if s.Owner != nil {
 		s.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForClusterInfrastructureReadyReason,
-			fmt.Sprintf("Waiting for Cluster %q of the Machine to exist", s.owner.Spec.ClusterName))
+			fmt.Sprintf("Waiting for Cluster %q of the Machine to exist", s.Owner.Spec.ClusterName))
 		return
 	}
 	s.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForMetal3MachineOwnerRefReason,
@@ -357,7 +345,7 @@ func (s *scope) wait(condition, reason, message string) {
 // is shown, since the owner of the machine can mend that; other errors go to the log only. Package remote
 // has replaced the text of another cluster by words of ours.
 func (s *scope) failed(condition, reason, message string, err error) error {
-	lost := capiconditions.GetReason(s.machine, condition) == infrav1.HostLostReason
+	lost := capiconditions.GetReason(s.Machine, condition) == infrav1.HostLostReason
 	if err == nil || lost || patch.IsConflict(err) {
 		return err
 	}
@@ -374,22 +362,19 @@ func (s *scope) failed(condition, reason, message string, err error) error {
 }
 
 // paused reports whether nothing is done for the machine but to report the pause, and to pause its claim.
-func (s *scope) paused() bool { return conditions.IsPaused(s.machine, s.cluster) }
+func (s *scope) paused() bool { return conditions.IsPaused(s.Machine, s.Cluster) }
 
 // deleted reports whether the machine is being deleted.
-func (s *scope) deleted() bool { return !s.machine.DeletionTimestamp.IsZero() }
-
-// identified is the machine as the owner of a claim.
-func (s *scope) identified() claims.Owner { return hostclaims.OwnerOf(s.machine) }
+func (s *scope) deleted() bool { return !s.Machine.DeletionTimestamp.IsZero() }
 
 // withOwners puts the objects above the machine into the logger.
 func withOwners(ctx context.Context, s *scope) context.Context {
 	log := ctrl.LoggerFrom(ctx)
-	if s.owner != nil {
-		log = log.WithValues("Machine", klog.KObj(s.owner))
+	if s.Owner != nil {
+		log = log.WithValues("Machine", klog.KObj(s.Owner))
 	}
-	if s.cluster != nil {
-		log = log.WithValues("Cluster", klog.KObj(s.cluster))
+	if s.Cluster != nil {
+		log = log.WithValues("Cluster", klog.KObj(s.Cluster))
 	}
 	return ctrl.LoggerInto(ctx, log)
 }

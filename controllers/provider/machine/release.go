@@ -45,7 +45,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	if err := r.observeDeletion(ctx, s); err != nil {
 		return err
 	}
-	plan := Release(s.observed)
+	plan := Release(s.Observed)
 	s.release = &plan
 	if err := r.releaseClaim(ctx, s); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 		}
 	}
 	if plan.Done {
-		controllerutil.RemoveFinalizer(s.machine, infrav1.MachineFinalizer) // finish writes it
+		controllerutil.RemoveFinalizer(s.Machine, infrav1.MachineFinalizer) // finish writes it
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (s *scope) holdsForClaim() bool {
 	switch {
 	case s.identity.Reason == infrav1.IdentityConnectingReason: // IdentityReady reports it
 		return true
-	case s.machine.Annotations[infrav1.AbandonClaimAnnotation] == "true":
+	case s.Machine.Annotations[infrav1.AbandonClaimAnnotation] == "true":
 		return false
 	}
 	s.wait(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason,
@@ -79,9 +79,9 @@ func (s *scope) holdsForClaim() bool {
 
 // abandon lets the machine go without its claim in another cluster, as its owner wants it.
 func (s *scope) abandon(ctx context.Context) {
-	record, _, _ := identity.Read(s.identified(), s.machine.Annotations)
+	record, _, _ := identity.Read(s.identified(), s.Machine.Annotations)
 	ctrl.LoggerFrom(ctx).Info("Abandoning the HostClaim", "server", record.Server, "namespace", record.Namespace,
-		"HostClaim", claims.RemoteName(s.machine.Name, record.Origin))
+		"HostClaim", claims.RemoteName(s.Machine.Name, record.Origin))
 	s.abandoned = &record
 }
 
@@ -96,12 +96,12 @@ func (r *Reconciler) observeDeletion(ctx context.Context, s *scope) error {
 			return s.failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be read", err)
 		}
 	}
-	if err := r.observeData(ctx, s); err != nil || s.claim != nil || s.dataClaim != nil {
+	if err := r.observeData(ctx, s); err != nil || s.hostClaim != nil || s.dataClaim != nil {
 		return err
 	}
-	claim, err := readDataClaim(ctx, r.Live, s.machine)
-	if claim != nil && datatemplate.MadeBy(claim, s.machine) {
-		s.dataClaim, s.observed.Data = claim, dataFacts(claim, infrav1.Metal3Data{})
+	claim, err := readDataClaim(ctx, r.Live, s.Machine)
+	if claim != nil && datatemplate.MadeBy(claim, s.Machine) {
+		s.dataClaim, s.Data = claim, dataFacts(claim, infrav1.Metal3Data{})
 	}
 	return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
 		"The Metal3DataClaim of the machine cannot be read", err)
@@ -116,13 +116,13 @@ func (r *Reconciler) releaseClaim(ctx context.Context, s *scope) error {
 	switch {
 	case s.release.ReserveClaim && !s.namesClaim():
 		// The status names the claim before it is reserved, since the machine finds it by that afterwards.
-		s.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.claim.Namespace, Name: s.claim.Name}
+		s.Machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.hostClaim.Namespace, Name: s.hostClaim.Name}
 		return nil
 	case s.release.ReserveClaim:
 		return s.failed(condition, reason, "The HostClaim of the machine cannot be reserved",
-			s.claims.Reserve(ctx, s.claim, s.observed.Group.Keeper, r.Clock.Now().Add(r.KeepFor)))
+			s.claims.Reserve(ctx, s.hostClaim, s.Group.Keeper, r.Clock.Now().Add(r.KeepFor)))
 	case s.release.DeleteClaim:
-		return s.failed(condition, reason, "The HostClaim of the machine cannot be deleted", s.claims.Delete(ctx, s.claim))
+		return s.failed(condition, reason, "The HostClaim of the machine cannot be deleted", s.claims.Delete(ctx, s.hostClaim))
 	default:
 		return nil
 	}
@@ -131,7 +131,7 @@ func (r *Reconciler) releaseClaim(ctx context.Context, s *scope) error {
 // namesClaim reports whether the status that was read names the claim.
 func (s *scope) namesClaim() bool {
 	named := s.before.Status.HostClaim
-	return named != nil && named.Name == s.claim.Name && named.Namespace == s.claim.Namespace
+	return named != nil && named.Name == s.hostClaim.Name && named.Namespace == s.hostClaim.Namespace
 }
 
 // releaseDataClaim takes our finalizer off the Metal3DataClaim and deletes it. The finalizer goes first, since

@@ -53,23 +53,23 @@ func ownedConditions() []string {
 		infrav1.ReadyCondition, infrav1.PausedCondition)
 }
 
-// updateStatus brings spec.providerID, status and annotations of s.machine in line with the facts and the plan.
+// updateStatus brings spec.providerID, status and annotations of s.Machine in line with the facts and the plan.
 // It is pure: the same facts give the same machine, but for the time at which a change is noted.
 func updateStatus(s *scope, now metav1.Time) {
-	capiconditions.Set(s.machine, conditions.Paused(s.machine, s.cluster))
+	capiconditions.Set(s.Machine, conditions.Paused(s.Machine, s.Cluster))
 	reportIdentity(s)
 	reportConditions(s)
 	reportMove(s)
 	if s.plan != nil {
-		reportPlan(s.machine, *s.plan)
+		reportPlan(s.Machine, *s.plan)
 		reportData(s)
 		reportHost(s)
 	}
-	if former := conditions.V1Beta1(s.machine.Status.Conditions, formerRules()); len(former) > 0 || len(s.machine.GetV1Beta1Conditions()) > 0 {
-		s.machine.SetV1Beta1Conditions(former)
+	if former := conditions.V1Beta1(s.Machine.Status.Conditions, formerRules()); len(former) > 0 || len(s.Machine.GetV1Beta1Conditions()) > 0 {
+		s.Machine.SetV1Beta1Conditions(former)
 	}
-	if !sameStatus(s.before, s.machine) {
-		s.machine.Status.LastUpdated = &now
+	if !sameStatus(s.before, s.Machine) {
+		s.Machine.Status.LastUpdated = &now
 	}
 }
 
@@ -83,37 +83,37 @@ func reportConditions(s *scope) {
 		planned = s.plan.Waits
 		for _, t := range ownedConditions() {
 			if t != infrav1.IdentityReadyCondition && t != infrav1.PausedCondition && t != infrav1.ReadyCondition && !s.plan.mentions(t) {
-				capiconditions.Delete(s.machine, t)
+				capiconditions.Delete(s.Machine, t)
 			}
 		}
 		for _, a := range s.plan.Achieved {
-			set(s.machine, a.Condition, metav1.ConditionTrue, a.Reason, note(s.machine, a.Condition))
+			set(s.Machine, a.Condition, metav1.ConditionTrue, a.Reason, note(s.Machine, a.Condition))
 		}
 	case s.paused():
-		forgetPauseFailure(s.machine)
+		forgetPauseFailure(s.Machine)
 	case s.release != nil:
 		planned = s.release.Waits
 	}
 	for _, w := range slices.Concat(planned, s.waits) {
-		set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
+		set(s.Machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
 	}
-	summarize(s.machine)
+	summarize(s.Machine)
 }
 
 // reportIdentity sets IdentityReady, which is about the cluster of the claim. The condition stays as it was
 // while the machine is paused, and while the cluster is being connected after a start of the manager.
 func reportIdentity(s *scope) {
-	known := capiconditions.Get(s.machine, infrav1.IdentityReadyCondition)
+	known := capiconditions.Get(s.Machine, infrav1.IdentityReadyCondition)
 	switch reason := s.identity.Reason; {
 	case s.paused(), reason == infrav1.IdentityConnectingReason && known != nil:
 	case reason == "":
 		if known != nil {
-			capiconditions.Delete(s.machine, infrav1.IdentityReadyCondition)
+			capiconditions.Delete(s.Machine, infrav1.IdentityReadyCondition)
 		}
 	case s.claims == nil:
-		set(s.machine, infrav1.IdentityReadyCondition, metav1.ConditionFalse, reason, s.identity.Message)
+		set(s.Machine, infrav1.IdentityReadyCondition, metav1.ConditionFalse, reason, s.identity.Message)
 	default:
-		set(s.machine, infrav1.IdentityReadyCondition, metav1.ConditionTrue, reason, s.identity.Message)
+		set(s.Machine, infrav1.IdentityReadyCondition, metav1.ConditionTrue, reason, s.identity.Message)
 	}
 }
 
@@ -121,20 +121,20 @@ func reportIdentity(s *scope) {
 // blocks the move of the machine for as long as that of the claim. A claim that was not looked
 // at leaves the machine as it is.
 func reportMove(s *scope) {
-	if s.claim == nil && s.plan == nil {
+	if s.hostClaim == nil && s.plan == nil {
 		return
 	}
-	local := s.claim != nil && (s.observed.Remote == nil || claims.OwnedBy(s.claim, s.identified()))
+	local := s.hostClaim != nil && (s.Remote == nil || claims.OwnedBy(s.hostClaim, s.identified()))
 	movable, found := metav1.Condition{}, false
 	if local {
-		movable, found = claims.Movable(s.claim)
+		movable, found = claims.Movable(s.hostClaim)
 	}
 	if found {
-		set(s.machine, movable.Type, movable.Status, movable.Reason, movable.Message)
+		set(s.Machine, movable.Type, movable.Status, movable.Reason, movable.Message)
 	} else {
-		capiconditions.Delete(s.machine, infrav1.MovableCondition)
+		capiconditions.Delete(s.Machine, infrav1.MovableCondition)
 	}
-	blockMove(s.machine, local && claims.BlocksMove(s.claim))
+	blockMove(s.Machine, local && claims.BlocksMove(s.hostClaim))
 }
 
 // blockMove puts on the machine the annotation whose removal clusterctl waits for, or takes off
@@ -227,13 +227,13 @@ func reportPlan(machine *infrav1.Metal3Machine, plan Plan) {
 // reportData names the secrets of the server and where they came from.
 func reportData(s *scope) {
 	secrets := s.plan.Secrets
-	if s.observed.Data.Name != "" {
-		s.machine.Status.RenderedData = &infrav1.Metal3ObjectRef{
-			Namespace: s.machine.Namespace,
-			Name:      s.observed.Data.Name,
+	if s.Data.Name != "" {
+		s.Machine.Status.RenderedData = &infrav1.Metal3ObjectRef{
+			Namespace: s.Machine.Namespace,
+			Name:      s.Data.Name,
 		}
 	}
-	status := &s.machine.Status
+	status := &s.Machine.Status
 	for _, r := range []struct {
 		ref  **corev1.SecretReference
 		name string
@@ -243,7 +243,7 @@ func reportData(s *scope) {
 		{&status.NetworkData, secrets.NetworkData},
 	} {
 		if r.name != "" {
-			*r.ref = &corev1.SecretReference{Namespace: s.machine.Namespace, Name: r.name}
+			*r.ref = &corev1.SecretReference{Namespace: s.Machine.Namespace, Name: r.name}
 		}
 	}
 }
@@ -251,20 +251,20 @@ func reportData(s *scope) {
 // reportHost writes claim and server into the status; what was known of a server that is gone
 // stays.
 func reportHost(s *scope) {
-	s.machine.Status.HostClaim = s.applied
-	if s.claim != nil {
-		s.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.claim.Namespace, Name: s.observed.Claim.Name}
+	s.Machine.Status.HostClaim = s.applied
+	if s.hostClaim != nil {
+		s.Machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.hostClaim.Namespace, Name: s.Claim.Name}
 	}
-	if s.observed.Claim.HasHost() {
-		metav1.SetMetaDataAnnotation(&s.machine.ObjectMeta, infrav1.HostAnnotation,
-			s.observed.Claim.HostNamespace+"/"+s.observed.Claim.HostName)
+	if s.Claim.HasHost() {
+		metav1.SetMetaDataAnnotation(&s.Machine.ObjectMeta, infrav1.HostAnnotation,
+			s.Claim.HostNamespace+"/"+s.Claim.HostName)
 	}
-	if !s.observed.Facts {
+	if !s.Facts {
 		return
 	}
-	s.machine.Status.FailureDomain = s.host.FailureDomain
-	if addresses := hardware.Addresses(s.host, s.plan.NodeName); len(addresses) > 0 {
-		s.machine.Status.Addresses = addresses
+	s.Machine.Status.FailureDomain = s.Host.FailureDomain
+	if addresses := hardware.Addresses(s.Host, s.plan.NodeName); len(addresses) > 0 {
+		s.Machine.Status.Addresses = addresses
 	}
 }
 

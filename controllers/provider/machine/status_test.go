@@ -44,12 +44,13 @@ func condition(conditionType, status, reason, message string) metav1.Condition {
 
 // started is a pass over a machine that is known not to be paused.
 func started(change ...func(*scope)) *scope {
-	s := &scope{machine: &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1"}}, plan: &Plan{}}
-	set(s.machine, "Paused", "False", "NotPaused", "")
+	s := &scope{plan: &Plan{}}
+	s.Machine = &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1"}}
+	set(s.Machine, "Paused", "False", "NotPaused", "")
 	for _, f := range change {
 		f(s)
 	}
-	s.before = s.machine.DeepCopy()
+	s.before = s.Machine.DeepCopy()
 	return s
 }
 
@@ -73,7 +74,7 @@ func TestReport(t *testing.T) {
 		"what does not hold any more loses its condition": {
 			given: started(func(s *scope) {
 				s.plan.Waits = []Wait{unbound}
-				set(s.machine, "HostClaimReady", "True", "Provisioned", "")
+				set(s.Machine, "HostClaimReady", "True", "Provisioned", "")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
 		},
@@ -95,10 +96,10 @@ func TestReport(t *testing.T) {
 					},
 					Waits: []Wait{{Condition: "KubernetesNodeReady", Reason: "WaitingForNode", Message: "no Node"}},
 				}
-				s.host = host
-				s.observed.Facts = true
-				s.observed.Claim = claims.State{Phase: claims.Provisioned, HostNamespace: "infra", HostName: "host-1"}
-				s.observed.Data.Name = "template-0"
+				s.Host = host
+				s.Facts = true
+				s.Claim = claims.State{Phase: claims.Provisioned, HostNamespace: "infra", HostName: "host-1"}
+				s.Data.Name = "template-0"
 			}),
 			want: infrav1.Metal3Machine{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"metal3.io/BareMetalHost": "infra/host-1"}},
@@ -125,9 +126,9 @@ func TestReport(t *testing.T) {
 		"a machine tells its claim and its Node, whose name is its Hostname": {
 			given: started(func(s *scope) {
 				s.plan = &Plan{NodeName: "a-cp-1"}
-				s.host, s.observed.Facts = host, true
-				s.claim = &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "claim-1"}}
-				s.observed.Claim = claims.Read(s.claim)
+				s.Host, s.Facts = host, true
+				s.hostClaim = &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "claim-1"}}
+				s.Claim = claims.Read(s.hostClaim)
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
 				Conditions: []metav1.Condition{},
@@ -142,7 +143,7 @@ func TestReport(t *testing.T) {
 		},
 		"a wish about cleaning that counts at times only is not passed over in silence": {
 			given: started(func(s *scope) {
-				s.machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
+				s.Machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
 				s.plan = &Plan{Achieved: []Achievement{{Condition: "HostClaimReady", Reason: "Provisioned"}}}
 			}),
 			want: infrav1.Metal3Machine{
@@ -159,7 +160,7 @@ func TestReport(t *testing.T) {
 		"a pass that failed shows why, and leaves the rest as it was": {
 			given: started(func(s *scope) {
 				s.plan = nil
-				set(s.machine, "HostClaimReady", "True", "Provisioned", "")
+				set(s.Machine, "HostClaimReady", "True", "Provisioned", "")
 				s.wait("Metal3DataReady", "WaitingForMetal3Data", "cannot be read")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
@@ -187,7 +188,7 @@ func TestReport(t *testing.T) {
 		"a machine that is being deleted is not ready, and says what it waits for": {
 			given: started(func(s *scope) {
 				s.plan = nil
-				s.machine.DeletionTimestamp = &noon
+				s.Machine.DeletionTimestamp = &noon
 				s.release = &ReleasePlan{Waits: []Wait{
 					{Condition: "HostClaimReady", Reason: "Deprovisioning", Message: "Cleaning"},
 				}}
@@ -206,7 +207,7 @@ func TestReport(t *testing.T) {
 		"a machine that is being deleted without a claim is not ready either": {
 			given: started(func(s *scope) {
 				s.plan = nil
-				s.machine.DeletionTimestamp = &noon
+				s.Machine.DeletionTimestamp = &noon
 				s.release = &ReleasePlan{Done: true}
 			}),
 			want: infrav1.Metal3Machine{
@@ -225,8 +226,8 @@ func TestReport(t *testing.T) {
 			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // derived, see controllers/internal/conditions
-			capiconditions.Delete(tc.given.machine, "Paused")                           // see TestPause
-			if diff := cmp.Diff(&tc.want, tc.given.machine, byType, noTimes, former, cmpopts.EquateEmpty()); diff != "" {
+			capiconditions.Delete(tc.given.Machine, "Paused")                           // see TestPause
+			if diff := cmp.Diff(&tc.want, tc.given.Machine, byType, noTimes, former, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("machine (-want +got):\n%s", diff)
 			}
 		})
@@ -346,7 +347,7 @@ func TestReportIdentity(t *testing.T) {
 			if tc.paused {
 				m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 			}
-			updateStatus(&scope{machine: m, before: m.DeepCopy(), claims: tc.claims, identity: tc.given}, noon)
+			updateStatus(&scope{Observed: Observed{Machine: m}, before: m.DeepCopy(), claims: tc.claims, identity: tc.given}, noon)
 			got := ""
 			for _, c := range m.Status.Conditions {
 				if c.Type == infrav1.IdentityReadyCondition {
@@ -391,24 +392,24 @@ func TestReportMove(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := started(func(p *scope) {
-				p.claim = tt.claim
+				p.hostClaim = tt.claim
 				if tt.remote {
-					p.observed.Remote = &claims.Remote{}
+					p.Remote = &claims.Remote{}
 				}
 				if tt.unseen {
 					p.plan = nil
 				}
 				if tt.before != "" {
-					p.machine.Annotations = map[string]string{blockMove: tt.before}
+					p.Machine.Annotations = map[string]string{blockMove: tt.before}
 				}
 			})
-			p.machine.Status.Conditions = nil
+			p.Machine.Status.Conditions = nil
 			reportMove(p)
-			if got := p.machine.Annotations[blockMove]; got != tt.want {
+			if got := p.Machine.Annotations[blockMove]; got != tt.want {
 				t.Errorf("the annotation is %q, want %q", got, tt.want)
 			}
 			ignore := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
-			if diff := cmp.Diff(tt.says, p.machine.Status.Conditions, ignore, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tt.says, p.Machine.Status.Conditions, ignore, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 		})
