@@ -22,15 +22,13 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
 // defaultMTU is the MTU of a link whose template sets none.
 const defaultMTU = 1500
-
-// MaxVLAN is the highest tag that an operating system takes. The schema allows
-// more, as that of CAPM3 does.
-const MaxVLAN = 4094
 
 var macPattern = regexp.MustCompile(`^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$`)
 
@@ -40,8 +38,6 @@ func (r *renderer) links(spec *infrav1.NetworkDataLink) []link {
 	if spec == nil {
 		return rendered
 	}
-	r.register(spec)
-	r.topology(spec)
 	macs := r.macs(spec)
 	for _, bond := range spec.Bonds {
 		rendered = append(rendered, r.bond(bond, macs))
@@ -51,8 +47,8 @@ func (r *renderer) links(spec *infrav1.NetworkDataLink) []link {
 		l.set("ethernet_mac_address", macs[ethernet.ID])
 		rendered = append(rendered, l)
 	}
-	for _, vlan := range spec.Vlans {
-		rendered = append(rendered, r.vlan(vlan, spec, macs))
+	for _, v := range spec.Vlans {
+		rendered = append(rendered, vlan(v, spec, macs))
 	}
 	return rendered
 }
@@ -63,19 +59,17 @@ func (r *renderer) macs(spec *infrav1.NetworkDataLink) map[string]string {
 	for _, bond := range spec.Bonds {
 		macs[bond.ID] = r.mac("bonds", bond.ID, bond.MACAddress)
 	}
+	holders := map[string]string{}
 	for _, ethernet := range spec.Ethernets {
-		macs[ethernet.ID] = r.mac("ethernets", ethernet.ID, ethernet.MACAddress)
-		if ethernet.MACAddress == nil {
+		mac := r.mac("ethernets", ethernet.ID, ethernet.MACAddress)
+		macs[ethernet.ID] = mac
+		if other, found := holders[strings.ToLower(mac)]; found && mac != "" {
 			r.fail(item("links.ethernets", ethernet.ID), TemplateError{
-				Problem: "the link has no macAddress", Remedy: "set it, an interface is recognized by nothing else",
+				Problem: fmt.Sprintf("the link has the MAC address of link %q, %q", other, mac), Remedy: "give each one of its own",
 			})
 		}
+		holders[strings.ToLower(mac)] = ethernet.ID
 	}
-	r.distinct("macAddress", func(tell func(id, value string)) {
-		for _, ethernet := range spec.Ethernets {
-			tell(ethernet.ID, strings.ToLower(macs[ethernet.ID]))
-		}
-	})
 	for _, vlan := range spec.Vlans {
 		macs[vlan.ID] = r.mac("vlans", vlan.ID, vlan.MACAddress)
 	}
@@ -109,31 +103,16 @@ func (r *renderer) mac(list, id string, source *infrav1.NetworkLinkMAC) string {
 	return strings.ReplaceAll(mac, "-", ":") // cloud-init compares with what the kernel shows
 }
 
-// BondFields are the options of a bond that have a field of their own: the fields in JSON, by the
-// names that the options have as parameters and, after "bond_", in what is rendered.
-func BondFields() map[string]string {
-	return map[string]string{"mode": "bondMode", "links": "bondLinks", "xmit_hash_policy": "bondXmitHashPolicy"}
-}
-
 func (r *renderer) bond(spec infrav1.NetworkDataLinkBond, macs map[string]string) link {
 	l := newLink("bond", spec.ID, spec.Name, spec.MTU)
 	l["bond_mode"] = string(spec.BondMode)
 	l["bond_links"] = append([]string{}, spec.BondLinks...)
 	l.set("bond_xmit_hash_policy", string(spec.BondXmitHashPolicy))
 	l.set("ethernet_mac_address", macs[spec.ID])
-	name, fields := item("links.bonds", spec.ID), BondFields()
-	for _, member := range spec.BondLinks {
-		r.mustExist(name+".bondLinks", member)
-	}
 	for _, parameter := range spec.Parameters {
 		value, err := scalar(parameter)
-		if fields[parameter.Name] != "" {
-			err = TemplateError{
-				Problem: fmt.Sprintf("parameter %q is a field of the bond", parameter.Name), Remedy: "use that field instead",
-			}
-		}
 		if err != nil {
-			r.fail(name, err)
+			r.fail(item("links.bonds", spec.ID), err)
 			continue
 		}
 		l["bond_"+parameter.Name] = value
@@ -161,24 +140,13 @@ func scalar(parameter infrav1.BondParameter) (json.RawMessage, error) {
 
 // vlan renders a VLAN. cloud-init insists on a MAC address; one that the
 // template leaves out is that of the link below, as the kernel chooses it.
-func (r *renderer) vlan(spec infrav1.NetworkDataLinkVlan, all *infrav1.NetworkDataLink, macs map[string]string) link {
+func vlan(spec infrav1.NetworkDataLinkVlan, all *infrav1.NetworkDataLink, macs map[string]string) link {
 	l := newLink("vlan", spec.ID, spec.Name, spec.MTU)
-	name := item("links.vlans", spec.ID)
-	if spec.VlanID == nil {
-		r.fail(name, TemplateError{Problem: "the VLAN has no vlanID", Remedy: "set it"})
-	} else {
-		l["vlan_id"] = *spec.VlanID
-		if *spec.VlanID < 0 || *spec.VlanID > MaxVLAN {
-			r.fail(name, TemplateError{
-				Problem: fmt.Sprintf("vlanID %d is not a VLAN", *spec.VlanID), Remedy: fmt.Sprintf("use a tag between 0 and %d", MaxVLAN),
-			})
-		}
-	}
+	l["vlan_id"] = ptr.Deref(spec.VlanID, 0)
 	l["vlan_link"] = spec.VlanLink
-	r.mustExist(name+".vlanLink", spec.VlanLink)
 	mac := macs[spec.ID]
-	for id, steps := spec.VlanLink, len(r.types); mac == "" && id != "" && steps > 0; steps-- {
-		mac, id = macs[id], below(all, id)
+	for id := spec.VlanLink; mac == "" && id != ""; id = below(all, id) {
+		mac = macs[id]
 	}
 	l.set("vlan_mac_address", mac)
 	return l

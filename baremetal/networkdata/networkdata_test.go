@@ -19,12 +19,8 @@ package networkdata
 import (
 	"errors"
 	"flag"
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,21 +161,6 @@ func TestRenderRefuses(t *testing.T) {
 			given: mac(&infrav1.NetworkLinkMAC{}),
 			want:  "networkData.links.ethernets[e]: macAddress names no source: set string, fromHostInterface or fromAnnotation",
 		},
-		"an ethernet without a MAC address": {
-			given: mac(nil),
-			want:  "networkData.links.ethernets[e]: the link has no macAddress: set it, an interface is recognized by nothing else",
-		},
-		"two links with one id": {
-			given: links(func(l *infrav1.NetworkDataLink) {
-				l.Vlans = []infrav1.NetworkDataLinkVlan{{ID: "e", VlanID: ptr.To[int32](1), VlanLink: "e"}}
-			}),
-			want: "networkData.links[e]: two links have the same id: give each link an id of its own\n" +
-				"networkData.links[e]: the link is below itself: put it on another link",
-		},
-		"a bond of a link that is not there": {
-			given: bond(func(b *infrav1.NetworkDataLinkBond) { b.BondLinks = []string{"e", "f"} }),
-			want:  `networkData.links.bonds[b].bondLinks: there is no link with the id "f": add it, or use one of ["b" "e"]`,
-		},
 		"a bond parameter that is a list": {
 			given: parameter("miimon", "[1]"),
 			want:  `networkData.links.bonds[b]: parameter "miimon" is not a single value: give it a number, a string or a boolean`,
@@ -188,68 +169,23 @@ func TestRenderRefuses(t *testing.T) {
 			given: parameter("miimon", ""),
 			want:  `networkData.links.bonds[b]: parameter "miimon" is not a single value: give it a number, a string or a boolean`,
 		},
-		"a bond parameter that is a field of its own": {
-			given: parameter("mode", `"x"`),
-			want:  `networkData.links.bonds[b]: parameter "mode" is a field of the bond: use that field instead`,
-		},
-		"a bond parameter that is a field which is not set": {
-			given: parameter("xmit_hash_policy", `"layer2"`),
-			want:  `networkData.links.bonds[b]: parameter "xmit_hash_policy" is a field of the bond: use that field instead`,
-		},
-		"a VLAN without a tag": {
-			given: links(func(l *infrav1.NetworkDataLink) { l.Vlans = []infrav1.NetworkDataLinkVlan{{ID: "v", VlanLink: "e"}} }),
-			want:  "networkData.links.vlans[v]: the VLAN has no vlanID: set it",
-		},
-		"a tag that is no VLAN": {
+		"two interfaces of one MAC address": {
 			given: links(func(l *infrav1.NetworkDataLink) {
-				l.Vlans = []infrav1.NetworkDataLinkVlan{{ID: "v", VlanID: ptr.To[int32](4095), VlanLink: "e"}}
+				l.Ethernets = append(l.Ethernets, infrav1.NetworkDataLinkEthernet{ID: "f", MACAddress: &infrav1.NetworkLinkMAC{FromHostInterface: "eth0"}})
 			}),
-			want: "networkData.links.vlans[v]: vlanID 4095 is not a VLAN: use a tag between 0 and 4094",
+			want: `networkData.links.ethernets[f]: the link has the MAC address of link "e", "52:54:00:00:00:01": give each one of its own`,
 		},
-		"one VLAN twice on one link": {
-			given: links(func(l *infrav1.NetworkDataLink) {
-				l.Vlans = []infrav1.NetworkDataLinkVlan{
-					{ID: "v", VlanID: ptr.To[int32](1), VlanLink: "e"}, {ID: "w", VlanID: ptr.To[int32](1), VlanLink: "e"},
-				}
-			}),
-			want: `networkData.links[w]: the link has the same vlanID on that vlanLink as link "v", "1 on e": give each one of its own`,
-		},
-		"VLANs on each other": {
+		"links that the webhook would refuse": {
 			given: links(func(l *infrav1.NetworkDataLink) {
 				l.Vlans = []infrav1.NetworkDataLinkVlan{
 					{ID: "v", VlanID: ptr.To[int32](1), VlanLink: "w"}, {ID: "w", VlanID: ptr.To[int32](2), VlanLink: "v"},
 				}
 			}),
-			want: "networkData.links[v]: the link is below itself: put it on another link\n" +
-				"networkData.links[w]: the link is below itself: put it on another link",
-		},
-		"a bond of nothing": {
-			given: bond(func(b *infrav1.NetworkDataLinkBond) { b.BondLinks = nil }),
-			want:  "networkData.links.bonds[b]: the bond has no links: name them in bondLinks",
-		},
-		"a link in two bonds": {
-			given: links(func(l *infrav1.NetworkDataLink) {
-				l.Bonds = []infrav1.NetworkDataLinkBond{{ID: "b", BondLinks: []string{"e"}}, {ID: "c", BondLinks: []string{"e"}}}
-			}),
-			want: `networkData.links.bonds[c]: link "e" is in bond "b" already: put it into one of them only`,
-		},
-		"two interfaces of one MAC address": {
-			given: links(func(l *infrav1.NetworkDataLink) { l.Ethernets = append(l.Ethernets, ethernet("f")) }),
-			want:  `networkData.links[f]: the link has the same macAddress as link "e", "52:54:00:00:00:01": give each one of its own`,
-		},
-		"two interfaces of one name": {
-			given: bond(func(b *infrav1.NetworkDataLinkBond) { b.Name = "en0" }, func(l *infrav1.NetworkDataLink) { l.Ethernets[0].Name = "en0" }),
-			want:  `networkData.links[e]: the link has the same name as link "b", "en0": give each one of its own`,
-		},
-		"a VLAN on a link that is not there": {
-			given: links(func(l *infrav1.NetworkDataLink) {
-				l.Vlans = []infrav1.NetworkDataLinkVlan{{ID: "v", VlanID: ptr.To[int32](1), VlanLink: "x"}}
-			}),
-			want: `networkData.links.vlans[v].vlanLink: there is no link with the id "x": add it, or use one of ["e" "v"]`,
+			want: `spec.networkData.links.vlans[1].vlanLink: Invalid value: "v": this link rests on itself: put it on another link`,
 		},
 		"a network on a link that is not there": {
 			given: &infrav1.NetworkData{Networks: &infrav1.NetworkDataNetwork{IPv4DHCP: []infrav1.NetworkDataIPv4DHCP{{ID: "n", Link: "e"}}}},
-			want:  `networkData.networks.ipv4DHCP[n].link: there is no link with the id "e": add it, or use one of []`,
+			want:  `spec.networkData.networks.ipv4DHCP[0].link: Not found: "e": no link has this id: add it, or use one of those that are there: none`,
 		},
 		"a network without a pool": {
 			given: v4(infrav1.NetworkDataIPv4{}),
@@ -316,23 +252,6 @@ func TestRenderRefuses(t *testing.T) {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// An option of a bond is set in one place: the webhook and the renderer refuse it as a parameter
-// once it has a field.
-func TestEveryFieldOfABondIsNoParameterToo(t *testing.T) {
-	var want []string
-	for field := range reflect.TypeFor[infrav1.NetworkDataLinkBond]().Fields() {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); strings.HasPrefix(name, "bond") {
-			want = append(want, name)
-		}
-	}
-	got := slices.Collect(maps.Values(BondFields()))
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("BondFields (-fields of the type +listed):\n%s", diff)
 	}
 }
 

@@ -68,7 +68,6 @@ func (r *renderer) networks(spec *infrav1.NetworkDataNetwork) []network {
 // where they name the same pool.
 func (r *renderer) network(n ippool.Network) network {
 	name := item("networks."+n.List, n.ID)
-	r.mustExist(name+".link", n.Link)
 	// The format has ipv4_dhcp where the template has ipv4DHCP.
 	kind := strings.NewReplacer("DHCP", "_dhcp", "SLAAC", "_slaac").Replace(n.List)
 	rendered := network{Type: kind, ID: n.ID, Link: n.Link}

@@ -27,12 +27,14 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
 )
 
 // document is the rendered form. Links are maps, since a bond may carry
@@ -76,12 +78,15 @@ func Document(key string, spec infrav1.Metal3DataTemplateSpec, f metadata.Facts)
 }
 
 // Render returns the network data as YAML. All errors of the template are
-// returned together, in the order of the rendered document.
+// returned together, in the order of the rendered document; those of its links come alone.
 func Render(spec *infrav1.NetworkData, f metadata.Facts) ([]byte, error) {
 	if spec == nil {
 		spec = &infrav1.NetworkData{}
 	}
-	r := &renderer{facts: f, types: map[string]string{}, assigned: ippool.Assigned{}}
+	if problems := templatecheck.LinkProblems(spec, field.NewPath("spec", "networkData")); len(problems) > 0 {
+		return nil, problems.ToAggregate()
+	}
+	r := &renderer{facts: f, assigned: ippool.Assigned{}}
 	doc := document{
 		Links:    r.links(spec.Links),
 		Networks: r.networks(spec.Networks),
@@ -103,8 +108,7 @@ func Render(spec *infrav1.NetworkData, f metadata.Facts) ([]byte, error) {
 // renderer collects what is wrong with a template while it is rendered.
 type renderer struct {
 	facts    metadata.Facts
-	types    map[string]string // type of each link, by its id
-	assigned ippool.Assigned   // pools that have given an address to a network
+	assigned ippool.Assigned // pools that have given an address to a network
 	problems []error
 }
 

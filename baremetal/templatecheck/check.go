@@ -20,15 +20,15 @@ limitations under the License.
 // Schema and CEL look at one field, or at one item of a list. These are the rules
 // between items: links that others rest on, ids and names that must be unique,
 // pools of one name. The input is the spec alone. The webhook of the provider
-// manager refuses by these rules, and the preview (hack/render) repeats them.
-// Nothing is rendered here, and neither hosts nor pools are asked.
+// manager refuses by these rules, the preview (hack/render) repeats them, and no
+// network data is rendered of links that break them. Neither hosts nor pools are
+// asked.
 package templatecheck
 
 import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -44,16 +44,24 @@ func Problems(spec infrav1.Metal3DataTemplateSpec, path *field.Path) field.Error
 	found := []iter.Seq[*field.Error]{pools(spec, path), addresses(spec, path)}
 	if spec.NetworkData != nil {
 		at := path.Child("networkData")
-		l := linksOf(spec.NetworkData.Links, at.Child("links"))
-		networks, on := networksOf(spec.NetworkData.Networks, at.Child("networks"))
-		found = append(found,
-			once(l.ids, "another link has this id: give each link one of its own"),
-			once(networks, "another network has this id: give each network one of its own"),
-			missing(l.ids, slices.Concat(l.below, on)),
-			circles(l.below))
-		found = append(found, l.devices()...)
+		found = append(append(found, linkRules(spec.NetworkData, at)...), networks(spec.NetworkData.Networks, at.Child("networks")))
 	}
 	return text.Problems(found...)
+}
+
+// LinkProblems lists those of Problems that keep an operating system from setting up the links and
+// the networks on them. A template that was made before its webhook may have some.
+func LinkProblems(spec *infrav1.NetworkData, path *field.Path) field.ErrorList {
+	return text.Problems(linkRules(spec, path)...)
+}
+
+// networks finds networks of one id.
+func networks(spec *infrav1.NetworkDataNetwork, path *field.Path) iter.Seq[*field.Error] {
+	var ids []value
+	for _, n := range ippool.Networks(spec) {
+		ids = append(ids, value{n.ID, path.Child(n.List).Index(n.Index).Child("id")})
+	}
+	return once(ids, "another network has this id: give each network one of its own")
 }
 
 // pools finds pools of one name and two kinds, and addresses whose claims would

@@ -18,6 +18,10 @@ package templatecheck
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,7 +118,6 @@ func TestProblems(t *testing.T) {
 				Vlans: []infrav1.NetworkDataLinkVlan{{ID: "vlan1", VlanLink: "bond0"}},
 			}, infrav1.NetworkDataNetwork{}),
 			want: []string{
-				`spec.networkData.links.bonds[0].bondLinks[0]: Invalid value: "vlan1": this link rests on itself: put it on another link`,
 				`spec.networkData.links.vlans[0].vlanLink: Invalid value: "bond0": this link rests on itself: put it on another link`,
 			},
 		},
@@ -239,6 +242,23 @@ func TestProblems(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An option of a bond is set in one place: it is refused as a parameter once it
+// has a field.
+func TestEveryFieldOfABondIsNoParameterToo(t *testing.T) {
+	var want []string
+	for field := range reflect.TypeFor[infrav1.NetworkDataLinkBond]().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); strings.HasPrefix(name, "bond") {
+			want = append(want, name)
+		}
+	}
+	got := slices.Collect(maps.Values(bondFields()))
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("bondFields (-fields of the type +listed):\n%s", diff)
 	}
 }
 

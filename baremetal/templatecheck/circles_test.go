@@ -19,13 +19,14 @@ package templatecheck
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// TestOnCircles compares the search, which meets each link once, with what circles
-// are: a link is on one if the way down from it comes back to it.
-func TestOnCircles(t *testing.T) {
-	circles := 0
+// TestCircles compares the search, which follows each reference once, with what circles
+// are: there is one if the way down from a link comes back to it.
+func TestCircles(t *testing.T) {
+	drawn := map[bool]int{}
 	for seed := range uint64(3000) {
 		draw := rand.New(rand.NewPCG(seed, 2))
 		links := 1 + draw.IntN(7)
@@ -34,20 +35,23 @@ func TestOnCircles(t *testing.T) {
 			from, to := fmt.Sprint(draw.IntN(links)), fmt.Sprint(draw.IntN(links))
 			below = append(below, reference{value{text: to}, from})
 		}
-		got := onCircles(below)
+		want := false
 		for i := range links {
-			link := fmt.Sprint(i)
-			want := reaches(below, link, link, map[string]bool{})
-			if got[link] != want {
-				t.Fatalf("seed %d: %v: link %s is on a circle: %t, want %t", seed, below, link, got[link], want)
-			}
-			if want {
-				circles++
+			want = want || reaches(below, fmt.Sprint(i), fmt.Sprint(i), map[string]bool{})
+		}
+		found := slices.Collect(circles(below))
+		if (len(found) > 0) != want {
+			t.Fatalf("seed %d: %v: found %v, want a circle: %t", seed, below, found, want)
+		}
+		for _, problem := range found {
+			if link := fmt.Sprint(problem.BadValue); !reaches(below, link, link, map[string]bool{}) {
+				t.Fatalf("seed %d: %v: link %s is on no circle", seed, below, link)
 			}
 		}
+		drawn[want]++
 	}
-	if circles < 1000 {
-		t.Errorf("%d links on circles were drawn: draw others", circles)
+	if drawn[true] < 500 || drawn[false] < 500 {
+		t.Errorf("circles were drawn, and none: %v: draw others", drawn)
 	}
 }
 

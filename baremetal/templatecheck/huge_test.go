@@ -50,7 +50,7 @@ func hugeTemplates() map[string]infrav1.Metal3DataTemplateSpec {
 		})
 		same.Vlans = append(same.Vlans, infrav1.NetworkDataLinkVlan{ID: long("v", 0), Name: "lan", VlanLink: long("v", 0)})
 		bare.Bonds = append(bare.Bonds, infrav1.NetworkDataLinkBond{ID: long("b", i)})
-		circle.Vlans = append(circle.Vlans, infrav1.NetworkDataLinkVlan{ID: long("v", i), VlanLink: long("v", (i+1)%many)})
+		circle.Vlans = append(circle.Vlans, infrav1.NetworkDataLinkVlan{ID: long("v", i), VlanLink: long("v", i^1)})
 		pool := func(kind string) infrav1.FromPool { return infrav1.FromPool{Name: "p", Kind: fmt.Sprint(kind, i)} }
 		metadata.IPAddressesFromPool = append(metadata.IPAddressesFromPool, pool("A"))
 		metadata.GatewaysFromPool = append(metadata.GatewaysFromPool, pool("B"))
@@ -59,7 +59,7 @@ func hugeTemplates() map[string]infrav1.Metal3DataTemplateSpec {
 		"links that do not exist":          linked(missing),
 		"one id and one name for all":      linked(same),
 		"bonds without links":              linked(bare),
-		"a circle of all links":            linked(circle),
+		"a lot of circles":                 linked(circle),
 		"one name for a lot of pools":      {MetaData: metadata},
 		"links and pools at the same time": {MetaData: metadata, NetworkData: linked(missing).NetworkData},
 	}

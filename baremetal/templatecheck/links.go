@@ -19,24 +19,25 @@ package templatecheck
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
-// links are the links of a template, as the rules read them.
-type links struct {
-	spec *infrav1.NetworkDataLink
-	path *field.Path
-	// ids of all links.
-	ids []value
-	// below are the links that bonds and VLANs rest on.
-	below []reference
+// maxVLAN is the highest tag that an operating system takes. The schema allows
+// more, as that of CAPM3 does.
+const maxVLAN = 4094
+
+// bondFields are the options of a bond that have a field of their own: the fields in JSON, by the
+// names that the options have as parameters.
+func bondFields() map[string]string {
+	return map[string]string{"mode": "bondMode", "links": "bondLinks", "xmit_hash_policy": "bondXmitHashPolicy"}
 }
 
 // reference is the mention of a link by its id.
@@ -46,41 +47,79 @@ type reference struct {
 	from string
 }
 
-func linksOf(spec *infrav1.NetworkDataLink, path *field.Path) links {
-	if spec == nil {
-		spec = &infrav1.NetworkDataLink{}
+// links are the links of a template, as the rules read them.
+type links struct {
+	ids, names, macs, tags []value
+	// members are what bonds rest on, and below what bonds and VLANs do.
+	members []value
+	below   []reference
+	// faults are those of single bonds and VLANs.
+	faults field.ErrorList
+}
+
+// linkRules are the rules of links, and of networks that are on them.
+func linkRules(spec *infrav1.NetworkData, path *field.Path) []iter.Seq[*field.Error] {
+	l := linksOf(ptr.Deref(spec.Links, infrav1.NetworkDataLink{}), path.Child("links"))
+	mentioned := slices.Clone(l.below)
+	for _, n := range ippool.Networks(spec.Networks) {
+		mentioned = append(mentioned, reference{value: value{n.Link, path.Child("networks", n.List).Index(n.Index).Child("link")}})
 	}
-	l := links{spec: spec, path: path}
+	return []iter.Seq[*field.Error]{
+		once(l.ids, "another link has this id: give each link one of its own"),
+		missing(l.ids, mentioned),
+		circles(l.below),
+		slices.Values(l.faults),
+		once(l.names, "another link has this name: give each link one of its own, or none"),
+		once(l.macs, "another link is recognized by the same: give each interface a MAC address of its own"),
+		once(l.members, "the link is in a bond already: put it into one of them only"),
+		once(l.tags, "the VLAN is there already: put it on another link, or remove it"),
+	}
+}
+
+func linksOf(spec infrav1.NetworkDataLink, path *field.Path) (l links) {
 	for i, e := range spec.Ethernets {
-		l.ids = append(l.ids, value{e.ID, l.at("ethernets", i, "id")})
+		at := path.Child("ethernets").Index(i)
+		l.add(e.ID, e.Name, at)
+		l.macs = append(l.macs, mac(e.MACAddress, at.Child("macAddress")))
 	}
 	for i, b := range spec.Bonds {
-		l.ids = append(l.ids, value{b.ID, l.at("bonds", i, "id")})
-		at := l.at("bonds", i, "bondLinks")
-		for j, id := range b.BondLinks {
-			l.below = append(l.below, reference{value{id, at.Index(j)}, b.ID})
-		}
+		at := path.Child("bonds").Index(i)
+		l.add(b.ID, b.Name, at)
+		l.bond(b, at)
 	}
 	for i, v := range spec.Vlans {
-		l.ids = append(l.ids, value{v.ID, l.at("vlans", i, "id")})
-		l.below = append(l.below, reference{value{v.VlanLink, l.at("vlans", i, "vlanLink")}, v.ID})
+		at := path.Child("vlans").Index(i)
+		l.add(v.ID, v.Name, at)
+		l.below = append(l.below, reference{value{v.VlanLink, at.Child("vlanLink")}, v.ID})
+		tag := ptr.Deref(v.VlanID, 0)
+		l.tags = append(l.tags, value{fmt.Sprintf("%d on %s", tag, v.VlanLink), at.Child("vlanID")})
+		if tag > maxVLAN {
+			l.faults = append(l.faults, field.Invalid(at.Child("vlanID"), tag,
+				fmt.Sprintf("no VLAN has this tag: use one between 0 and %d", maxVLAN)))
+		}
 	}
 	return l
 }
 
-// at is the path of a field of one link.
-func (l links) at(list string, i int, name string) *field.Path {
-	return l.path.Child(list).Index(i).Child(name)
+func (l *links) add(id, name string, at *field.Path) {
+	l.ids, l.names = append(l.ids, value{id, at.Child("id")}), append(l.names, value{name, at.Child("name")})
 }
 
-// networksOf lists the ids of the networks, and which links they are on.
-func networksOf(spec *infrav1.NetworkDataNetwork, path *field.Path) (ids []value, on []reference) {
-	for _, n := range ippool.Networks(spec) {
-		at := path.Child(n.List).Index(n.Index)
-		ids = append(ids, value{n.ID, at.Child("id")})
-		on = append(on, reference{value: value{n.Link, at.Child("link")}})
+func (l *links) bond(b infrav1.NetworkDataLinkBond, at *field.Path) {
+	if len(b.BondLinks) == 0 {
+		l.faults = append(l.faults, field.Required(at.Child("bondLinks"), "the bond has no links: name them by their ids"))
 	}
-	return ids, on
+	for i, id := range b.BondLinks {
+		member := value{id, at.Child("bondLinks").Index(i)}
+		l.members, l.below = append(l.members, member), append(l.below, reference{member, b.ID})
+	}
+	own := bondFields()
+	for i, p := range b.Parameters {
+		if own[p.Name] != "" {
+			l.faults = append(l.faults, field.Invalid(at.Child("parameters").Index(i).Child("name"), p.Name,
+				fmt.Sprintf("the option has a field of its own: set %s instead", own[p.Name])))
+		}
+	}
 }
 
 // missing finds references to links that do not exist.
@@ -103,36 +142,6 @@ func missing(known []value, references []reference) iter.Seq[*field.Error] {
 	}
 }
 
-// devices finds links that no operating system could set up beside each other.
-func (l links) devices() []iter.Seq[*field.Error] {
-	var names, macs, members, tags []value
-	for i, e := range l.spec.Ethernets {
-		names = append(names, value{e.Name, l.at("ethernets", i, "name")})
-		macs = append(macs, mac(e.MACAddress, l.at("ethernets", i, "macAddress")))
-	}
-	for i, b := range l.spec.Bonds {
-		names = append(names, value{b.Name, l.at("bonds", i, "name")})
-		at := l.at("bonds", i, "bondLinks")
-		for j, id := range b.BondLinks {
-			members = append(members, value{id, at.Index(j)})
-		}
-	}
-	for i, v := range l.spec.Vlans {
-		names = append(names, value{v.Name, l.at("vlans", i, "name")})
-		if v.VlanID != nil {
-			tags = append(tags, value{fmt.Sprintf("%d on %s", *v.VlanID, v.VlanLink), l.at("vlans", i, "vlanID")})
-		}
-	}
-	return []iter.Seq[*field.Error]{
-		l.bonds,
-		l.vlans,
-		once(names, "another link has this name: give each link one of its own, or none"),
-		once(macs, "another link is recognized by the same: give each interface a MAC address of its own"),
-		once(members, "the link is in a bond already: put it into one of them only"),
-		once(tags, "the VLAN is there already: put it on another link, or remove it"),
-	}
-}
-
 // mac is where an interface takes its MAC address from.
 func mac(source *infrav1.NetworkLinkMAC, path *field.Path) value {
 	switch {
@@ -150,104 +159,33 @@ func mac(source *infrav1.NetworkLinkMAC, path *field.Path) value {
 	}
 }
 
-// bonds finds what is wrong with single bonds.
-func (l links) bonds(yield func(*field.Error) bool) {
-	own := networkdata.BondFields()
-	for i, b := range l.spec.Bonds {
-		if len(b.BondLinks) == 0 &&
-			!yield(field.Required(l.at("bonds", i, "bondLinks"), "the bond has no links: name them by their ids")) {
-			return
-		}
-		for j, p := range b.Parameters {
-			if own[p.Name] != "" && !yield(field.Invalid(l.at("bonds", i, "parameters").Index(j).Child("name"), p.Name,
-				fmt.Sprintf("the option has a field of its own: set %s instead", own[p.Name]))) {
-				return
-			}
-		}
-	}
-}
-
-// vlans finds what is wrong with single VLANs.
-func (l links) vlans(yield func(*field.Error) bool) {
-	for i, v := range l.spec.Vlans {
-		if v.VlanID != nil && *v.VlanID > networkdata.MaxVLAN && !yield(field.Invalid(l.at("vlans", i, "vlanID"), *v.VlanID,
-			fmt.Sprintf("no VLAN has this tag: use one between 0 and %d", networkdata.MaxVLAN))) {
-			return
-		}
-	}
-}
-
-// circles yields an error for each link that rests on itself, directly or through other links.
+// circles finds links that rest on themselves, directly or through other links: it goes down from link
+// to link, along each reference once, and yields an error where it comes back to a link that it came from.
 func circles(below []reference) iter.Seq[*field.Error] {
 	return func(yield func(*field.Error) bool) {
-		circled := onCircles(below)
+		on := map[string][]reference{}
 		for _, r := range below {
-			if circled[r.text] && !yield(field.Invalid(r.path, r.text, "this link rests on itself: put it on another link")) {
+			on[r.from] = append(on[r.from], r)
+		}
+		above, left := map[string]bool{}, map[string]bool{}
+		var visit func(link string) (goOn bool)
+		visit = func(link string) bool {
+			above[link] = true
+			for _, r := range on[link] {
+				if above[r.text] && !yield(field.Invalid(r.path, r.text, "this link rests on itself: put it on another link")) {
+					return false
+				}
+				if !above[r.text] && !left[r.text] && !visit(r.text) {
+					return false
+				}
+			}
+			above[link], left[link] = false, true
+			return true
+		}
+		for _, r := range below {
+			if !left[r.from] && !visit(r.from) {
 				return
 			}
 		}
 	}
-}
-
-// onCircles returns the links that rest on themselves, directly or through other links.
-func onCircles(below []reference) map[string]bool {
-	s := search{on: map[string][]string{}, met: map[string]int{}, open: map[string]bool{}, circled: map[string]bool{}}
-	for _, r := range below {
-		s.on[r.from] = append(s.on[r.from], r.text)
-	}
-	for _, r := range below {
-		if s.met[r.from] == 0 {
-			s.visit(r.from)
-		}
-	}
-	return s.circled
-}
-
-// search goes down from link to link, to each link once. Links that rest on each
-// other stay open until the first of them that was met is left again: this is how
-// Tarjan finds the strongly connected components of a graph.
-type search struct {
-	// on lists what each link rests on.
-	on map[string][]string
-	// met numbers the links as they are met, from 1.
-	met map[string]int
-	// trail has the links that are open, in the order in which they were met.
-	trail []string
-	open  map[string]bool
-	// circled are the links that were found to rest on themselves.
-	circled map[string]bool
-}
-
-// visit goes down from a link, and returns the number of the first open link that it
-// comes back to, or that of the link itself.
-func (s *search) visit(link string) int {
-	number := len(s.met) + 1
-	s.met[link] = number
-	s.trail = append(s.trail, link)
-	s.open[link] = true
-	back, at := number, len(s.trail)-1
-	for _, lower := range s.on[link] {
-		switch {
-		case lower == link:
-			s.circled[link] = true
-		case s.met[lower] == 0:
-			back = min(back, s.visit(lower))
-		case s.open[lower]:
-			back = min(back, s.met[lower])
-		}
-	}
-	if back == number {
-		s.leave(at)
-	}
-	return back
-}
-
-// leave closes the links that were met from a place of the trail on. If they are
-// several, they rest on each other.
-func (s *search) leave(at int) {
-	for _, link := range s.trail[at:] {
-		s.open[link] = false
-		s.circled[link] = s.circled[link] || len(s.trail)-at > 1
-	}
-	s.trail = s.trail[:at]
 }

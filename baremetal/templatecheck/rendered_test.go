@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package templatecheck
+package templatecheck_test
 
 import (
 	"fmt"
@@ -30,6 +30,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
 )
 
 // TestWhatIsTakenIsRendered draws templates whose fields are well formed: what has no
@@ -39,7 +40,7 @@ func TestWhatIsTakenIsRendered(t *testing.T) {
 	taken, refused := 0, 0
 	for seed := range uint64(4000) {
 		spec := draw{rand.New(rand.NewPCG(seed, 1))}.networkData()
-		problems := Problems(infrav1.Metal3DataTemplateSpec{NetworkData: spec}, field.NewPath("spec"))
+		problems := templatecheck.Problems(infrav1.Metal3DataTemplateSpec{NetworkData: spec}, field.NewPath("spec"))
 		_, err := networkdata.Render(spec, complete())
 		if len(problems) == 0 {
 			taken++

@@ -26,6 +26,7 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -74,7 +75,8 @@ func TestWhateverIsRenderedIsAccepted(t *testing.T) {
 		if err != nil {
 			var pool networkdata.PoolError
 			var template networkdata.TemplateError
-			if !errors.As(err, &pool) && !errors.As(err, &template) && !metadata.IsInterfaceNotFound(err) {
+			var ofLinks utilerrors.Aggregate
+			if !errors.As(err, &pool) && !errors.As(err, &template) && !errors.As(err, &ofLinks) && !metadata.IsInterfaceNotFound(err) {
 				t.Fatalf("seed %d: an error without a remedy: %v", seed, err)
 			}
 			continue
