@@ -87,9 +87,7 @@ func TestAddressManagementMayBeInstalledLate(t *testing.T) {
 	tn.template("metal3", nodes)
 	tn.template("other", "metaData: {ipAddressesFromPool: [{key: v6, name: six, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}")
 	for name, template := range map[string]string{"m": "metal3", "o": "other"} {
-		m := tn.machine(name)
-		tn.bind(m)
-		tn.claim(m, template)
+		tn.joins(name, template)
 	}
 	tn.waits("metal3-0", infrav1.PoolAPIMissingReason, `"pool"`, "install ip-address-manager")
 	tn.waits("other-0", infrav1.PoolAPIMissingReason, `"six"`, "ipam.cluster.x-k8s.io")
@@ -100,85 +98,21 @@ func TestAddressManagementMayBeInstalledLate(t *testing.T) {
 	tn.ready("metal3-0")
 }
 
-func TestTenClaimsAtOnceGetTenIndexes(t *testing.T) {
-	tn := newTenant(t)
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
-	var machines []*infrav1.Metal3Machine
-	for i := range 10 {
-		m := tn.machine(fmt.Sprintf("m-%d", i))
-		tn.bind(m)
-		machines = append(machines, m)
-	}
-	done := make(chan struct{})
-	for _, m := range machines {
-		go func() { tn.claim(m, "nodes"); done <- struct{}{} }()
-	}
-	for range machines {
-		<-done
-	}
-	for i := range machines {
-		tn.ready(fmt.Sprintf("nodes-%d", i))
-	}
-	var all infrav1.Metal3DataList
-	tn.G.Expect(tn.List(tn.Ctx, &all, client.InNamespace(tn.Namespace))).To(gomega.Succeed())
-	holders := map[string]bool{}
-	for _, data := range all.Items {
-		holders[data.Spec.Claim.Name] = true
-	}
-	tn.G.Expect(all.Items).To(gomega.HaveLen(10))
-	tn.G.Expect(holders).To(gomega.HaveLen(10), "each claim has one")
-	template := &infrav1.Metal3DataTemplate{}
-	tn.Await(tn.Named("nodes", template), func(g gomega.Gomega) { g.Expect(template.Status.Indexes).To(gomega.HaveLen(10)) })
-}
-
 func TestAFreedIndexIsUsedAgain(t *testing.T) {
 	tn := newTenant(t)
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	tn.template("nodes", plain)
 	var claims []*infrav1.Metal3DataClaim
 	for i := range 3 {
-		m := tn.machine(fmt.Sprintf("m-%d", i))
-		tn.bind(m)
-		claims = append(claims, tn.claim(m, "nodes"))
+		claims = append(claims, tn.joins(fmt.Sprintf("m-%d", i), "nodes"))
 		tn.ready(fmt.Sprintf("nodes-%d", i))
 	}
+	template := &infrav1.Metal3DataTemplate{}
+	tn.Await(tn.Named("nodes", template), func(g gomega.Gomega) { g.Expect(template.Status.Indexes).To(gomega.HaveLen(3)) })
 	tn.release(claims[1])
 	tn.gone("nodes-1", &infrav1.Metal3Data{})
-	m := tn.machine("next")
-	tn.bind(m)
-	tn.claim(m, "nodes")
+	tn.joins("next", "nodes")
 	metaData, _ := tn.ready("nodes-1")
 	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("providerid", tn.Namespace+"/server-of-next/next"))
-}
-
-func TestAnUnknownPoolIsNamedAndWaitedFor(t *testing.T) {
-	tn := newTenant(t)
-	tn.template("nodes", nodes)
-	m := tn.machine("m")
-	tn.bind(m)
-	tn.claim(m, "nodes")
-	tn.waits("nodes-0", infrav1.PoolNotFoundReason, `IPPool.ipam.metal3.io "pool"`, tn.Namespace)
-	data := &infrav1.Metal3Data{}
-	tn.Await(tn.Named("nodes-0", data), func(g gomega.Gomega) { g.Expect(data.Status.ErrorMessage).To(gomega.ContainSubstring("create it")) })
-	tn.pool("pool")
-	tn.ready("nodes-0")
-}
-
-func TestAnUnknownInterfaceIsNamedAndMendedByAnotherTemplate(t *testing.T) {
-	tn := newTenant(t)
-	const spec = "networkData: {links: {ethernets: [{id: e, type: phy, macAddress: {fromHostInterface: %s}}]}}"
-	tn.template("wrong", fmt.Sprintf(spec, "eth7"))
-	tn.template("right", fmt.Sprintf(spec, "eth0"))
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "wrong")
-	tn.waits("wrong-0", infrav1.InterfaceNotFoundReason, `"eth7"`, "eth0")
-
-	tn.release(claim)
-	tn.gone("m", claim)
-	tn.gone("wrong-0", &infrav1.Metal3Data{})
-	tn.claim(m, "right")
-	_, networkData := tn.ready("right-0")
-	tn.G.Expect(networkData["links"]).To(gomega.HaveLen(1))
 }
 
 func TestAnAnnotationThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
@@ -191,9 +125,7 @@ networkData:
     ipv4DHCP:
     - {id: n, link: e, routes: [{network: 198.51.100.0, prefix: 24, gateway: {fromPoolAnnotation: {object: machine, annotation: pool}}}]}
 `)
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
+	claim := tn.joins("m", "nodes")
 	tn.waits("nodes-0", infrav1.RenderingFailedReason, `machine "m" has no annotation "pool"`)
 	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "m"}}
 	tn.Edit(owner, func() { owner.Annotations = map[string]string{"pool": "pool-of-rack-1"} })
@@ -220,9 +152,7 @@ networkData:
     ipv4: [{id: n4, link: e, ipAddressFromIPPool: pool}]
     ipv6: [{id: n6, link: e, fromPoolRef: {name: six, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}]
 `)
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
+	claim := tn.joins("m", "nodes")
 	metaData, networkData := tn.ready("nodes-0")
 	tn.G.Expect(metaData).To(gomega.And(gomega.HaveKeyWithValue("v4", "192.0.2.10"),
 		gomega.HaveKeyWithValue("v6", "2001:db8::42"), gomega.HaveKeyWithValue("dns", "192.0.2.53")))
@@ -232,51 +162,10 @@ networkData:
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 }
 
-func TestEachNetworkOnAPoolGetsAnAddressOfItsOwn(t *testing.T) {
-	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", `
-metaData: {ipAddressesFromPool: [{key: ip, name: pool}]}
-networkData:
-  links:
-    ethernets: [{id: e, type: phy, macAddress: {fromHostInterface: eth0}}]
-    vlans: [{id: v, vlanID: 7, vlanLink: e}]
-  networks:
-    ipv4:
-    - {id: nodes, link: e, ipAddressFromIPPool: pool}
-    - {id: storage, link: v, ipAddressFromIPPool: pool}
-`)
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
-	metaData, networkData := tn.ready("nodes-0")
-	given := []any{}
-	for _, n := range networkData["networks"].([]any) {
-		network, _ := n.(map[string]any)
-		given = append(given, network["ip_address"])
-	}
-	tn.G.Expect(given).To(gomega.ConsistOf("192.0.2.10", "192.0.2.11"))
-	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", given[0]))
-	second := &ipamv1alpha1.IPClaim{}
-	tn.G.Expect(tn.Find("nodes-0-pool-storage", second)).To(gomega.Succeed())
-	tn.G.Expect(second.Annotations).To(gomega.HaveKeyWithValue(infrav1.ClaimNetworkAnnotation, "storage"))
-
-	tn.release(claim)
-	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
-	tn.gone("nodes-0-pool-storage", second)
-}
-
 func TestAnAddressStaysWhileItsMachineLives(t *testing.T) {
 	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", nodes)
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
-	tn.ready("nodes-0")
-
+	_, claim, data := tn.renderedMachine()
 	// Everything that can be deleted is; the machine still holds its claim.
-	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0"}}
 	ipClaim := &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0-pool"}}
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
 	for _, o := range []client.Object{claim, data, ipClaim, template} {
@@ -300,11 +189,7 @@ func TestAnAddressStaysWhileItsMachineLives(t *testing.T) {
 
 func TestARenderedSecretThatIsDeletedIsRenderedAgain(t *testing.T) {
 	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", nodes)
-	m := tn.machine("m")
-	tn.bind(m)
-	tn.claim(m, "nodes")
+	tn.renderedMachine()
 	before, _ := tn.ready("nodes-0")
 	secret := &corev1.Secret{}
 	tn.G.Expect(tn.Find("m-metadata", secret)).To(gomega.Succeed())
@@ -318,69 +203,11 @@ func TestARenderedSecretThatIsDeletedIsRenderedAgain(t *testing.T) {
 
 func TestMissingRightsOnSecretsAreNamedAndWaitedFor(t *testing.T) {
 	tn := newTenantWithoutRights(t)
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
-	m := tn.machine("m")
-	tn.bind(m)
-	tn.claim(m, "nodes")
+	tn.template("nodes", plain)
+	tn.joins("m", "nodes")
 	tn.waits("nodes-0", infrav1.SecretsForbiddenReason, "get secrets", tn.Namespace)
 	tn.grantSecrets()
 	tn.ready("nodes-0")
-}
-
-func TestASecretOfSomethingElseIsNotUsed(t *testing.T) {
-	tn := newTenant(t)
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
-	m := tn.machine("m")
-	tn.bind(m)
-	foreign := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "m-metadata", OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Data", Name: "nodes-0", UID: "another", Controller: ptr.To(true),
-		}}},
-		Data: map[string][]byte{"metaData": []byte("a: old")},
-	}
-	tn.Add(foreign)
-	tn.claim(m, "nodes")
-	tn.waits("nodes-0", infrav1.SecretNameTakenReason, `"m-metadata"`)
-	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
-	metaData, _ := tn.ready("nodes-0")
-	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("a", "b"))
-}
-
-func TestATemplateThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
-	tn := newTenant(t)
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
-	tn.Await(tn.Named("m", claim), func(g gomega.Gomega) {
-		c := meta.FindStatusCondition(claim.Status.Conditions, infrav1.ReadyCondition)
-		g.Expect(c).NotTo(gomega.BeNil())
-		g.Expect(c.Reason).To(gomega.Equal(infrav1.TemplateNotFoundReason))
-		g.Expect(claim.Status.ErrorMessage).To(gomega.ContainSubstring(`"nodes"`))
-	})
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
-	tn.ready("nodes-0")
-	tn.Await(tn.Named("m", claim), func(g gomega.Gomega) { g.Expect(claim.Status.ErrorMessage).To(gomega.BeEmpty()) })
-}
-
-func TestAPausedClusterStandsStill(t *testing.T) {
-	tn := newTenant(t)
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: clusterName}}
-	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
-	tn.Await(tn.Named("m", claim), func(g gomega.Gomega) {
-		g.Expect(meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
-		g.Expect(claim.Status.RenderedData).To(gomega.BeNil())
-	})
-	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
-	tn.ready("nodes-0")
-	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
-	data := &infrav1.Metal3Data{}
-	tn.Await(tn.Named("nodes-0", data), func(g gomega.Gomega) {
-		g.Expect(meta.IsStatusConditionTrue(data.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
-	})
 }
 
 func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
@@ -392,34 +219,33 @@ func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
 		}},
 	})
 	tn.template("nodes", "metaData: {indexes: [{key: index}]}")
-	first, second := tn.machineOf("b", "first"), tn.machine("second")
+	first := tn.machineOf("b", "first")
 	tn.bind(first)
-	tn.bind(second)
 	paused := tn.claim(first, "nodes")
 	tn.Await(tn.Named("first", paused), func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(paused.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
+		g.Expect(paused.Status.RenderedData).To(gomega.BeNil())
 	})
-	tn.claim(second, "nodes")
+	tn.joins("second", "nodes")
 	tn.ready("nodes-0")
 
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "b"}}
 	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 	metaData, _ := tn.ready("nodes-1")
 	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("index", "1"))
+	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
+	data := &infrav1.Metal3Data{}
+	tn.Await(tn.Named("nodes-1", data), func(g gomega.Gomega) {
+		g.Expect(meta.IsStatusConditionTrue(data.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
+	})
 }
 
 func TestDataWhoseClaimVanishedIsReleased(t *testing.T) {
 	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", nodes)
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
-	tn.ready("nodes-0")
+	_, claim, data := tn.renderedMachine()
 	// A user takes all finalizers off: the usual order cannot be kept.
 	tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
 	tn.Edit(claim, func() { claim.Finalizers = nil })
-	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0"}}
 	tn.gone("nodes-0", data)
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 }
@@ -532,14 +358,10 @@ func TestAttackForgedData(t *testing.T) {
 	}
 	lower := forge("nodes-0", 0, "other")
 	tn.template("nodes", "metaData: {indexes: [{key: index}]}")
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
+	claim := tn.joins("m", "nodes")
 	tn.ready("nodes-1")
 	later := forge("nodes-2", 2, "m")
-	another := tn.machine("n")
-	tn.bind(another)
-	tn.claim(another, "nodes")
+	tn.joins("n", "nodes")
 	tn.ready("nodes-3")
 	tn.Read(claim)
 	tn.G.Expect(claim.Status.RenderedData.Name).To(gomega.Equal("nodes-1"))

@@ -52,15 +52,6 @@ func TestWhatIsWrongIsSaidAtTheMachineAndMendingIsEnough(t *testing.T) {
 			reason:   infrav1.PoolNotFoundReason, parts: []string{`IPPool.ipam.metal3.io "later"`, "create it"},
 			mend: func(tn *tenant) { tn.pool("later") },
 		},
-		"exhausted-pool": {
-			template: "metaData: {ipAddressesFromPool: [{key: ip, name: small}]}",
-			given: func(tn *tenant) {
-				tn.pool("small")
-				tn.ends("small", "192.0.2.9")
-			},
-			reason: infrav1.AddressUnavailableReason, parts: []string{"Exhausted", "extend the pool"},
-			mend: func(tn *tenant) { tn.ends("small", "192.0.2.10") },
-		},
 		"unknown-interface": {
 			template: "networkData: {links: {ethernets: [{id: e, type: phy, macAddress: {fromHostInterface: eth7}}]}}",
 			reason:   infrav1.InterfaceNotFoundReason, parts: []string{`"eth7"`, "it has: eth0"},
@@ -98,17 +89,30 @@ networkData:
 			reason: infrav1.RenderingFailedReason, parts: []string{"two pools of one name"},
 			mend: func(tn *tenant) { tn.annotate("pool-of-another-kind", "pool", "four") },
 		},
-		"foreign-secret": {
-			template: "metaData: {strings: [{key: a, value: b}]}",
+		"claim-of-a-user": {
+			template: nodes,
 			given: func(tn *tenant) {
-				tn.Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "foreign-secret-metadata"}})
+				tn.pool("pool")
+				tn.Add(&ipamv1alpha1.IPClaim{
+					ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-pool"},
+					Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.Namespace}},
+				})
 			},
-			reason: infrav1.SecretNameTakenReason, parts: []string{`"foreign-secret-metadata"`, "delete the secret"},
-			mend: func(tn *tenant) {
-				tn.G.Expect(tn.Delete(tn.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-					Namespace: tn.Namespace, Name: "foreign-secret-metadata",
-				}})).To(gomega.Succeed())
+			reason: infrav1.AddressUnavailableReason, parts: []string{`"nodes-0-pool"`, "something else"},
+			mend: func(tn *tenant) { tn.OK(tn.Delete(tn.Ctx, tn.Named("nodes-0-pool", &ipamv1alpha1.IPClaim{}))) },
+		},
+		"foreign-secret": {
+			template: plain,
+			given: func(tn *tenant) {
+				tn.Add(&corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Name: "foreign-secret-metadata", OwnerReferences: []metav1.OwnerReference{{
+						APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Data", Name: "nodes-0", UID: "another", Controller: ptr.To(true),
+					}}},
+					Data: map[string][]byte{"metaData": []byte("a: old")},
+				})
 			},
+			reason: infrav1.SecretNameTakenReason, parts: []string{`"foreign-secret-metadata"`, "must be deleted first"},
+			mend: func(tn *tenant) { tn.OK(tn.Delete(tn.Ctx, tn.Named("foreign-secret-metadata", &corev1.Secret{}))) },
 		},
 	}
 	for name, tc := range tests {
@@ -134,7 +138,7 @@ func TestATemplateThatIsMissingIsNamedAtTheMachine(t *testing.T) {
 	tn.live("m", "nodes")
 	tn.bound("m")
 	tn.machineWaits("m", infrav1.TemplateNotFoundReason, `Metal3DataTemplate "nodes" does not exist`, "create it")
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	tn.template("nodes", plain)
 	tn.machineHasData("m")
 }
 
@@ -169,12 +173,6 @@ func (tn *tenant) bound(name string) {
 func (tn *tenant) annotate(machine, key, value string) {
 	m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: machine}}
 	tn.Edit(m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, key, value) })
-}
-
-// ends sets the last address of a pool.
-func (tn *tenant) ends(name string, address ipamv1alpha1.IPAddressStr) {
-	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: name}}
-	tn.Edit(pool, func() { pool.Spec.Pools = []ipamv1alpha1.Pool{{End: ptr.To(address)}} })
 }
 
 // saysTheSame expects claim and machine to repeat the condition of the Metal3Data.
@@ -229,23 +227,6 @@ func (tn *tenant) machineHasData(name string) {
 // The stories of this file are about things that are in the way for a while: once they are mended,
 // the machine proceeds by itself.
 
-func TestAClaimOfAUserIsInTheWayUntilItIsDeleted(t *testing.T) {
-	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", nodes)
-	foreign := &ipamv1alpha1.IPClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-pool"},
-		Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.Namespace}},
-	}
-	tn.Add(foreign)
-	m := tn.machine("m")
-	tn.bind(m)
-	tn.claim(m, "nodes")
-	tn.waits("nodes-0", infrav1.AddressUnavailableReason, `"nodes-0-pool"`, "something else")
-	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
-	tn.ready("nodes-0")
-}
-
 // TestAnExhaustedPoolIsAskedAgainWhenItChanges has a pool grow, give an address to another claim, and
 // get one back. The second shows that it answers again, which it may not have done when it refused.
 func TestAnExhaustedPoolIsAskedAgainWhenItChanges(t *testing.T) {
@@ -257,23 +238,18 @@ func TestAnExhaustedPoolIsAskedAgainWhenItChanges(t *testing.T) {
 	}
 	ends("192.0.2.10")
 	tn.template("nodes", nodes)
-	join := func(name string) *infrav1.Metal3DataClaim {
-		m := tn.machine(name)
-		tn.bind(m)
-		return tn.claim(m, "nodes")
-	}
-	first := join("first")
+	first := tn.joins("first", "nodes")
 	tn.ready("nodes-0")
 	kept := &ipamv1alpha1.IPClaim{}
 	tn.G.Expect(tn.Find("nodes-0-pool", kept)).To(gomega.Succeed())
 
-	join("second")
+	tn.joins("second", "nodes")
 	tn.waits("nodes-1", infrav1.AddressUnavailableReason, "Exhausted", "extend the pool")
 	ends("192.0.2.11")
 	metaData, _ := tn.ready("nodes-1")
 	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.11"))
 
-	join("third")
+	tn.joins("third", "nodes")
 	tn.waits("nodes-2", infrav1.AddressUnavailableReason, "Exhausted", "extend the pool")
 	refused, later := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaim{}
 	tn.G.Expect(tn.Find("nodes-2-pool", refused)).To(gomega.Succeed())
@@ -307,9 +283,7 @@ func TestAPoolThatIsMendedIsAskedAnew(t *testing.T) {
 	gateway := func(address *ipamv1alpha1.IPAddressStr) { tn.Edit(pool, func() { pool.Spec.Gateway = address }) }
 	gateway(nil)
 	tn.template("nodes", nodes)
-	m := tn.machine("m")
-	tn.bind(m)
-	tn.claim(m, "nodes")
+	tn.joins("m", "nodes")
 	tn.waits("nodes-0", infrav1.RenderingFailedReason, `pool "pool"`, "set spec.gateway", "once its spec has changed")
 	gateway(ptr.To(ipamv1alpha1.IPAddressStr("192.0.2.1")))
 	_, networkData := tn.ready("nodes-0")
@@ -318,9 +292,7 @@ func TestAPoolThatIsMendedIsAskedAnew(t *testing.T) {
 	kept, still := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaim{}
 	tn.G.Expect(tn.Find("nodes-0-pool", kept)).To(gomega.Succeed())
 	gateway(nil)
-	another := tn.machine("another")
-	tn.bind(another)
-	tn.claim(another, "nodes")
+	tn.joins("another", "nodes")
 	tn.waits("nodes-1", infrav1.RenderingFailedReason, "set spec.gateway")
 	tn.G.Expect(tn.Find("nodes-0-pool", still)).To(gomega.Succeed())
 	tn.G.Expect(still.UID).To(gomega.Equal(kept.UID))
@@ -335,7 +307,7 @@ func TestNothingOfAnotherNamespaceIsUsed(t *testing.T) {
 	})
 	tn.waits("theirs-0", infrav1.InvalidConfigurationReason, `namespace "default"`, tn.Namespace)
 
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	tn.template("nodes", plain)
 	m := tn.machine("m")
 	tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.WaitingForHostClaimReason)
@@ -349,13 +321,13 @@ func TestNothingOfAnotherNamespaceIsUsed(t *testing.T) {
 
 func TestASecretOfAUserIsTakenAsItIsAndNeverTakenOver(t *testing.T) {
 	tn := newTenant(t)
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	tn.template("nodes", plain)
 	m := tn.machine("m")
 	tn.bind(m)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m-metadata"}, Data: map[string][]byte{"other": []byte("x")}}
 	tn.Add(secret)
 	tn.claim(m, "nodes")
-	tn.waits("nodes-0", infrav1.SecretNameTakenReason, `"m-metadata"`, `"metaData"`)
+	tn.waits("nodes-0", infrav1.SecretNameTakenReason, `"m-metadata"`, `"metaData"`, "delete the secret")
 	tn.Edit(secret, func() { secret.Data["metaData"] = []byte("a: mine") })
 	data := &infrav1.Metal3Data{}
 	tn.Await(tn.Named("nodes-0", data), func(g gomega.Gomega) { g.Expect(data.Status.Ready).To(gomega.HaveValue(gomega.BeTrue())) })
@@ -422,12 +394,7 @@ func TestAnObjectAboveTheDataMayComeLate(t *testing.T) {
 // back what was taken because of it.
 func TestDataWithoutATemplateCanGo(t *testing.T) {
 	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", nodes)
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
-	tn.ready("nodes-0")
+	_, claim, _ := tn.renderedMachine()
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
 	tn.G.Expect(tn.Delete(tn.Ctx, template)).To(gomega.Succeed())
 	tn.Edit(template, func() { template.Finalizers = nil })

@@ -400,9 +400,7 @@ func TestNewDataDoesNotAdoptADyingClaim(t *testing.T) {
 		g.Expect(dying.Finalizers).NotTo(gomega.ContainElement(infrav1.DataFinalizer))
 	})
 
-	m := tn.machine("m")
-	tn.bind(m)
-	tn.claim(m, "nodes")
+	tn.joins("m", "nodes")
 	tn.waits("nodes-0", infrav1.AddressUnavailableReason, `"nodes-0-pool"`, "something else")
 	tn.G.Consistently(func() error { return tn.Find("m-metadata", &corev1.Secret{}) }, stillness).ShouldNot(gomega.Succeed())
 
@@ -428,9 +426,7 @@ func TestATemplateServesMoreMachinesThanItLists(t *testing.T) {
 			},
 		})
 	}
-	m := tn.machine("m")
-	tn.bind(m)
-	tn.claim(m, "nodes")
+	tn.joins("m", "nodes")
 	metaData, _ := tn.ready("nodes-515")
 	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("index", "515"))
 	template := &infrav1.Metal3DataTemplate{}

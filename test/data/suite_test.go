@@ -111,7 +111,11 @@ func options() setup.Options {
 	return o
 }
 
-const clusterName = "a"
+const (
+	clusterName = "a"
+	// plain is a template that needs nothing.
+	plain = "metaData: {strings: [{key: a, value: b}]}"
+)
 
 // tenant is a namespace with the objects of one story. It plays everything but
 // the provider manager and the pools.
@@ -190,6 +194,13 @@ func (tn *tenant) bind(m *infrav1.Metal3Machine) {
 func (tn *tenant) publish(claim *bmov1alpha1.HostClaim) {
 	tn.Add(builder.Published(claim, &bmov1alpha1.HardwareDetails{NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}}}))
 	tn.EditStatus(claim, func() { builder.Bind(claim) })
+}
+
+// joins makes a machine with a server and a claim on a template.
+func (tn *tenant) joins(name, template string) *infrav1.Metal3DataClaim {
+	m := tn.machine(name)
+	tn.bind(m)
+	return tn.claim(m, template)
 }
 
 // claim makes the Metal3DataClaim of a machine, as the machine controller does.

@@ -52,9 +52,7 @@ func (tn *tenant) asksEach(template, pools string, count int) {
 func (tn *tenant) machines(count int, template string) {
 	tn.T.Helper()
 	for i := range count {
-		m := tn.machine(fmt.Sprintf("m-%d", i))
-		tn.bind(m)
-		tn.claim(m, template)
+		tn.joins(fmt.Sprintf("m-%d", i), template)
 	}
 }
 
@@ -141,17 +139,13 @@ const stillness = 500 * time.Millisecond
 
 func TestAPausedTemplateTakesNoClaims(t *testing.T) {
 	tn := newTenant(t)
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
-	first := tn.machine("first")
-	tn.bind(first)
-	served := tn.claim(first, "nodes")
+	tn.template("nodes", plain)
+	served := tn.joins("first", "nodes")
 	tn.ready("nodes-0")
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
 	tn.pause(template)
 
-	second := tn.machine("second")
-	tn.bind(second)
-	claim := tn.claim(second, "nodes")
+	claim := tn.joins("second", "nodes")
 	tn.Await(tn.Named("second", claim), func(g gomega.Gomega) {
 		c := meta.FindStatusCondition(claim.Status.Conditions, infrav1.ReadyCondition)
 		g.Expect(c).NotTo(gomega.BeNil())
@@ -173,11 +167,9 @@ func TestAPausedTemplateTakesNoClaims(t *testing.T) {
 
 func TestAPausedClaimGetsNothing(t *testing.T) {
 	tn := newTenant(t)
-	m := tn.machine("m")
-	tn.bind(m)
-	claim := tn.claim(m, "nodes")
+	claim := tn.joins("m", "nodes")
 	tn.pause(claim)
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	tn.template("nodes", plain)
 	tn.G.Consistently(func() error { return tn.Find("nodes-0", &infrav1.Metal3Data{}) }, stillness).ShouldNot(gomega.Succeed())
 	tn.unpause(claim)
 	tn.ready("nodes-0")
@@ -191,7 +183,7 @@ func TestAPausedClaimGetsNothing(t *testing.T) {
 
 func TestPausedDataIsLeftAlone(t *testing.T) {
 	tn := newTenant(t)
-	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	tn.template("nodes", plain)
 	m := tn.machine("m")
 	claim := tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.WaitingForHostClaimReason)
