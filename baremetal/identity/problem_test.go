@@ -20,41 +20,40 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// TestProblems has each cause name a reason, what is wrong and, where the owner of the
+// TestProblems has each cause with a reason of its own name what is wrong and, where the owner of the
 // identityRef can do something, a remedy.
 func TestProblems(t *testing.T) {
 	verbs := regexp.MustCompile(`%[qsvd]`)
-	remediless := map[Cause]bool{Connecting: true, AnswerTooLarge: true}
-	for c, row := range problems {
+	for c, reason := range reasons {
 		var arguments []any
-		for _, verb := range verbs.FindAllString(row.cause+row.remedy, -1) {
+		for _, verb := range verbs.FindAllString(string(c), -1) {
 			if verb == "%d" {
 				arguments = append(arguments, 7)
 			} else {
 				arguments = append(arguments, "x")
 			}
 		}
-		got := Cause(c).Problem(arguments...)
-		if got.Reason == "" || strings.Contains(got.Message, "%") || strings.HasSuffix(got.Message, ".") || strings.ContainsAny(got.Message, "\n") {
-			t.Errorf("cause %d: %+v", c, got)
+		got := c.Problem(arguments...)
+		if got.Reason != reason || strings.Contains(got.Message, "%") || strings.HasSuffix(got.Message, ".") || strings.ContainsAny(got.Message, "\n") {
+			t.Errorf("cause %q: %+v", c, got)
 		}
-		if (row.remedy == "") != remediless[Cause(c)] || row.cause == "" {
-			t.Errorf("cause %d: %q has no remedy or should have none", c, got.Message)
+		if !strings.Contains(got.Message, ": ") && c != Connecting {
+			t.Errorf("%q has no remedy", got.Message)
 		}
 	}
 }
 
-func TestProblemJoinsCauseAndRemedy(t *testing.T) {
-	for want, got := range map[string]*Problem{
-		`Secret "s" has no key "k": put the kubeconfig there`: KeyMissing.Problem("s", "k"),
-		`The API server u does not accept the credentials: they may be expired or revoked; ` +
-			`put a kubeconfig with valid ones into the Secret`: Unauthorized.Problem("u"),
-		`The connection to the cluster that holds the hosts is being made`: Connecting.Problem(),
-	} {
-		if got.Message != want {
-			t.Errorf("%q, want %q", got.Message, want)
-		}
+func TestProblemOfAnAPIServer(t *testing.T) {
+	got := BadStatus.Problem("https://a", 502)
+	want := Problem{
+		Reason:  infrav1.IdentityUnreachableReason,
+		Message: "The API server https://a cannot be used: it answers with status 502; check that it is an API server of Kubernetes, and in order",
+	}
+	if *got != want {
+		t.Errorf("%+v, want %+v", *got, want)
 	}
 }

@@ -34,20 +34,22 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
-// ForbiddenError is a kubeconfig that asks for something a manager must not do
-// for a tenant. Its text holds no part of a credential.
-type ForbiddenError struct {
-	// Field is where it does so, such as users[admin].tokenFile.
-	Field string
-	// Remedy is what to write instead.
-	Remedy string
+// Forbidden is the problem of a kubeconfig that asks for something a manager must not do for a
+// tenant: the field where it does so, such as users["admin"].tokenFile, and what to write instead.
+func Forbidden(field, remedy string) *identity.Problem {
+	return &identity.Problem{
+		Reason: infrav1.ForbiddenKubeconfigFeatureReason, Message: fmt.Sprintf("kubeconfig: %s is not permitted: %s", field, remedy),
+	}
 }
 
-// Error names the field and the remedy.
-func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("kubeconfig: %s is not permitted: %s", e.Field, e.Remedy)
+// invalid is the problem of a kubeconfig that lacks something or contradicts itself.
+func invalid(problem, remedy string) *identity.Problem {
+	return &identity.Problem{Reason: infrav1.InvalidKubeconfigReason, Message: fmt.Sprintf("kubeconfig: %s: %s", problem, remedy)}
 }
 
 // File is a kubeconfig in which everything is embedded.
@@ -56,34 +58,27 @@ type File struct {
 }
 
 // Parse returns a kubeconfig in which everything is embedded. All users and clusters
-// of it must be so, whether its current context uses them or not. It returns a ForbiddenError
-// with the forbidden fields, or an InvalidError for one that cannot be parsed.
+// of it must be so, whether its current context uses them or not. The error is an identity.Problem.
 func Parse(data []byte) (File, error) {
-	config, err := load(data)
-	return File{config}, err
-}
-
-// load parses a kubeconfig that Parse accepts.
-func load(data []byte) (*clientcmdapi.Config, error) {
 	text, err := plain(data)
 	if err != nil {
-		return nil, err
+		return File{}, err
 	}
 	config, err := clientcmd.Load(text)
 	if err != nil {
-		return nil, unparsable()
+		return File{}, unparsable()
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
 		if err := checkUser(name, config.AuthInfos[name]); err != nil {
-			return nil, err
+			return File{}, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.Clusters)) {
 		if err := checkCluster(name, config.Clusters[name]); err != nil {
-			return nil, err
+			return File{}, err
 		}
 	}
-	return config, nil
+	return File{config}, nil
 }
 
 // checkUser refuses whatever makes client-go read a file, run a program or
@@ -103,7 +98,7 @@ func checkUser(name string, user *clientcmdapi.AuthInfo) error {
 			len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0},
 	} {
 		if field.set {
-			return &ForbiddenError{Field: fmt.Sprintf("users[%s].%s", inBrackets(name), field.name), Remedy: field.remedy}
+			return Forbidden(fmt.Sprintf("users[%s].%s", quote(name), field.name), field.remedy)
 		}
 	}
 	return nil
@@ -112,43 +107,18 @@ func checkUser(name string, user *clientcmdapi.AuthInfo) error {
 // checkCluster refuses files, and connections without verified TLS.
 func checkCluster(name string, cluster *clientcmdapi.Cluster) error {
 	if cluster.CertificateAuthority != "" {
-		return &ForbiddenError{
-			Field:  fmt.Sprintf("clusters[%s].certificate-authority", inBrackets(name)),
-			Remedy: "embed its content as certificate-authority-data",
-		}
+		return Forbidden(clusterField(name, "certificate-authority"), "embed its content as certificate-authority-data")
 	}
 	// A server without a scheme is taken for http by client-go.
 	server, err := url.Parse(cluster.Server)
 	if err != nil || !strings.EqualFold(server.Scheme, "https") {
-		return &ForbiddenError{Field: fmt.Sprintf("clusters[%s].server", inBrackets(name)), Remedy: "give a URL that starts with https://"}
+		return Forbidden(clusterField(name, "server"), "give a URL that starts with https://")
 	}
 	return nil
 }
 
-// InvalidError is a kubeconfig that lacks something or contradicts itself. Its text
-// holds no part of a credential.
-type InvalidError struct {
-	// Problem is what is wrong, Remedy what to write instead.
-	Problem, Remedy string
-}
-
-// Error names the problem and the remedy.
-func (e *InvalidError) Error() string {
-	return fmt.Sprintf("kubeconfig: %s: %s", e.Problem, e.Remedy)
-}
-
-// ContextError is a kubeconfig without the context that is asked for.
-type ContextError struct {
-	// Name of the context; empty if the kubeconfig has no current context.
-	Name string
-}
-
-// Error names the context and the remedy.
-func (e *ContextError) Error() string {
-	if e.Name == "" {
-		return "kubeconfig: no context is current: set current-context, or name a context in identityRef.context"
-	}
-	return fmt.Sprintf("kubeconfig: there is no context %s: name one that the file has", quote(e.Name))
+func clusterField(name, field string) string {
+	return fmt.Sprintf("clusters[%s].%s", quote(name), field)
 }
 
 // quote shows a name of a kubeconfig in a message, without characters that could
@@ -159,13 +129,4 @@ func quote(name string) string {
 		name = string(runes[:longest]) + "..."
 	}
 	return fmt.Sprintf("%+q", name)
-}
-
-// inBrackets shows a name in the path of a field: as it is where it is plain.
-func inBrackets(name string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@"
-	if quoted := quote(name); name == "" || strings.Trim(name, plain) != "" || len(quoted) > len(name)+len(`""`) {
-		return quoted
-	}
-	return name
 }

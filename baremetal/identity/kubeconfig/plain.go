@@ -39,10 +39,10 @@ const (
 // take 16 GiB. It is therefore only ever given this JSON.
 func plain(data []byte) ([]byte, error) {
 	if len(data) > maxSize {
-		return nil, &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", maxSize)}
+		return nil, Forbidden("its size", fmt.Sprintf("at most %d bytes are read", maxSize))
 	}
 	if marks(data) > maxValues {
-		return nil, &ForbiddenError{Field: "its number of values", Remedy: fmt.Sprintf("at most %d are read", maxValues)}
+		return nil, Forbidden("its number of values", fmt.Sprintf("at most %d are read", maxValues))
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
@@ -68,7 +68,7 @@ func plain(data []byte) ([]byte, error) {
 // unparsable does not wrap the error of a parser, which quotes what it read: that may
 // be a credential.
 func unparsable() error {
-	return &InvalidError{Problem: "it cannot be parsed", Remedy: "write one as kubectl config view --raw shows it"}
+	return invalid("it cannot be parsed", "write one as kubectl config view --raw shows it")
 }
 
 // marks counts the characters that can begin a value, so that the number of values is
@@ -86,9 +86,9 @@ func marks(data []byte) int {
 func makePlain(node *yaml.Node, depth int) error {
 	switch {
 	case node.Kind == yaml.AliasNode, node.Anchor != "", node.Style&yaml.TaggedStyle != 0, node.Tag == "!!merge":
-		return &ForbiddenError{Field: "an anchor, alias, tag or merge key of YAML", Remedy: "write every value out"}
+		return Forbidden("an anchor, alias, tag or merge key of YAML", "write every value out")
 	case depth > maxDepth:
-		return &ForbiddenError{Field: "its nesting", Remedy: fmt.Sprintf("values are read %d deep", maxDepth)}
+		return Forbidden("its nesting", fmt.Sprintf("values are read %d deep", maxDepth))
 	case node.Tag == "!!timestamp":
 		node.Tag = "!!str"
 	}

@@ -17,6 +17,7 @@ limitations under the License.
 package kubeconfig
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -26,21 +27,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
 // Resolve follows a context of a kubeconfig, or the current one if the name is empty. It refuses
-// what would make the connection differ from what the file seems to describe. The error is a
-// ForbiddenError, an InvalidError or a ContextError.
+// what would make the connection differ from what the file seems to describe. The error is an
+// identity.Problem.
 func (f File) Resolve(context string) (Access, error) {
-	if context == "" {
-		context = f.config.CurrentContext
+	context = cmp.Or(context, f.config.CurrentContext)
+	access, err := f.access(context)
+	if err == nil {
+		err = checkNamespace(context, access.Namespace)
 	}
-	if chosen := f.config.Contexts[context]; chosen != nil {
-		if err := checkNamespace(context, chosen.Namespace); err != nil {
-			return Access{}, err
-		}
+	if err != nil {
+		return Access{}, err
 	}
-	return f.access(context)
+	return access, nil
 }
 
 // Current follows the current context to a whole cluster: the namespace of the context
@@ -53,29 +57,33 @@ func (f File) access(context string) (Access, error) {
 	config := f.config
 	chosen := config.Contexts[context]
 	if chosen == nil {
-		return Access{}, &ContextError{Name: context}
+		return Access{}, missing(context)
 	}
 	cluster, user := config.Clusters[chosen.Cluster], config.AuthInfos[chosen.AuthInfo]
 	if cluster == nil || user == nil {
-		return Access{}, &InvalidError{
-			Problem: fmt.Sprintf("context %s names a cluster or a user that is not in the file", quote(context)),
-			Remedy:  "name both as the file has them",
-		}
+		return Access{}, invalid(fmt.Sprintf("context %s names a cluster or a user that is not in the file", quote(context)), "name both as the file has them")
 	}
 	access := Access{
 		TLSServerName: cluster.TLSServerName, CA: cluster.CertificateAuthorityData, Namespace: chosen.Namespace,
 		ClientCertificate: user.ClientCertificateData, ClientKey: user.ClientKeyData,
 		Token: strings.TrimSpace(user.Token), Username: user.Username, Password: user.Password,
 	}
-	for _, fill := range []func() error{
-		func() error { return access.setServer(chosen.Cluster, cluster) },
-		func() error { return checkUserOf(chosen.AuthInfo, access) },
-	} {
-		if err := fill(); err != nil {
-			return Access{}, err
-		}
+	if err := access.setServer(chosen.Cluster, cluster); err != nil {
+		return Access{}, err
+	}
+	if err := checkUserOf(chosen.AuthInfo, access); err != nil {
+		return Access{}, err
 	}
 	return access, nil
+}
+
+// missing is the problem of a kubeconfig without the context that is asked for.
+func missing(context string) *identity.Problem {
+	message := "kubeconfig: no context is current: set current-context, or name a context in identityRef.context"
+	if context != "" {
+		message = fmt.Sprintf("kubeconfig: there is no context %s: name one that the file has", quote(context))
+	}
+	return &identity.Problem{Reason: infrav1.IdentityContextNotFoundReason, Message: message}
 }
 
 // checkNamespace requires the namespace to be set: a default would put claims into a
@@ -88,31 +96,25 @@ func checkNamespace(context, namespace string) error {
 	if namespace != "" {
 		problem = fmt.Sprintf("context %s has %s as its namespace, which is no name of one", quote(context), quote(namespace))
 	}
-	return &InvalidError{Problem: problem, Remedy: "give the namespace in which the claims are to live"}
+	return invalid(problem, "give the namespace in which the claims are to live")
 }
 
 // setServer checks the cluster and notes where it is.
 func (a *Access) setServer(name string, cluster *clientcmdapi.Cluster) error {
-	field := func(of string) string { return fmt.Sprintf("clusters[%s].%s", inBrackets(name), of) }
+	field := func(of string) string { return clusterField(name, of) }
 	switch {
 	case cluster.InsecureSkipTLSVerify:
-		return &ForbiddenError{Field: field("insecure-skip-tls-verify"), Remedy: "embed certificate-authority-data"}
+		return Forbidden(field("insecure-skip-tls-verify"), "embed certificate-authority-data")
 	case cluster.ProxyURL != "":
-		return &ForbiddenError{Field: field("proxy-url"), Remedy: "name a server that is reached without a proxy"}
+		return Forbidden(field("proxy-url"), "name a server that is reached without a proxy")
 	case len(a.CA) > 0 && !x509.NewCertPool().AppendCertsFromPEM(a.CA):
-		return &InvalidError{
-			Problem: field("certificate-authority-data") + " holds no certificate",
-			Remedy:  "give PEM certificates, encoded in base64",
-		}
+		return invalid(field("certificate-authority-data")+" holds no certificate", "give PEM certificates, encoded in base64")
 	case a.TLSServerName != "" && !hostname(a.TLSServerName):
-		return &InvalidError{Problem: field("tls-server-name") + " is no name of a host", Remedy: "give the name in the server's certificate"}
+		return invalid(field("tls-server-name")+" is no name of a host", "give the name in the server's certificate")
 	}
 	server, ok := canonical(cluster.Server)
 	if !ok {
-		return &InvalidError{
-			Problem: field("server") + " is no address of an API server",
-			Remedy:  "give https://, a host, a port and perhaps a path, and nothing else",
-		}
+		return invalid(field("server")+" is no address of an API server", "give https://, a host, a port and perhaps a path, and nothing else")
 	}
 	a.Server = server
 	return nil
@@ -151,22 +153,22 @@ func hostname(name string) bool {
 // checkUserOf requires a token, a password or a client certificate. A token and a password exclude
 // each other.
 func checkUserOf(name string, a Access) error {
-	invalid := func(problem, remedy string) error {
-		return &InvalidError{Problem: fmt.Sprintf("users[%s] %s", inBrackets(name), problem), Remedy: remedy}
+	refuse := func(problem, remedy string) error {
+		return invalid(fmt.Sprintf("users[%s] %s", quote(name), problem), remedy)
 	}
 	certified := len(a.ClientCertificate) > 0 || len(a.ClientKey) > 0
 	switch {
 	case certified && !matching(a.ClientCertificate, a.ClientKey):
-		return invalid("has a client certificate and a client key that do not belong together",
+		return refuse("has a client certificate and a client key that do not belong together",
 			"give client-certificate-data and client-key-data of one pair")
 	case a.Token != "" && (a.Username != "" || a.Password != ""):
-		return invalid("has both a token and a password", "keep one of them")
+		return refuse("has both a token and a password", "keep one of them")
 	case a.Password != "" && a.Username == "", strings.Contains(a.Username, ":"):
-		return invalid("has no usable username", "give username and password, or a token")
+		return refuse("has no usable username", "give username and password, or a token")
 	case !visible(a.Token):
-		return invalid("has a token that cannot be sent", "give a token of visible characters in one line")
+		return refuse("has a token that cannot be sent", "give a token of visible characters in one line")
 	case !certified && a.Authorization() == "":
-		return invalid("has no credentials", "give a token or a client certificate")
+		return refuse("has no credentials", "give a token or a client certificate")
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func TestProblemsOfSecrets(t *testing.T) {
 				return map[string][]byte{"kubeconfig": []byte(text)}
 			},
 			reason:  infrav1.ForbiddenKubeconfigFeatureReason,
-			message: `Secret "infra": kubeconfig: users[tenant].tokenFile is not permitted: embed its content as token`,
+			message: `Secret "infra": kubeconfig: users["tenant"].tokenFile is not permitted: embed its content as token`,
 		},
 		"no such context": {
 			secret:  func(good []byte) map[string][]byte { return map[string][]byte{"kubeconfig": good} },

@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -123,18 +124,11 @@ func (f *follower) apply(ctx context.Context) {
 
 // kubeconfigProblem returns why a kubeconfig is of no use; nil without an error.
 func (f *follower) kubeconfigProblem(err error) *identity.Problem {
-	var forbidden *kubeconfig.ForbiddenError
-	var context *kubeconfig.ContextError
-	cause := identity.KubeconfigInvalid
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &forbidden):
-		cause = identity.KubeconfigForbidden
-	case errors.As(err, &context):
-		cause = identity.ContextNotFound
+	var problem *identity.Problem
+	if errors.As(err, &problem) {
+		return &identity.Problem{Reason: problem.Reason, Message: fmt.Sprintf("Secret %q: %s", f.secret.Name, problem.Message)}
 	}
-	return cause.Problem(f.secret.Name, err)
+	return nil
 }
 
 // credentials are one context of the kubeconfig in one Secret, and where it leads.

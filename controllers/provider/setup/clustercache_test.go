@@ -273,7 +273,7 @@ func TestHostileWorkloadClusters(t *testing.T) {
 		},
 		"a server at a denied address": {path: "/", denied: addresses.Local(), want: "name an address outside"},
 		"a token in a file of the manager": {
-			path: "/", user: "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", want: "users[u].tokenFile is not permitted",
+			path: "/", user: "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", want: "tokenFile is not permitted",
 		},
 		"a refusal with words of its own": {
 			path: "/",

@@ -149,9 +149,8 @@ func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubecon
 	}
 	// A proxy would connect to an address that is not seen when the proxy is dialed.
 	if server, err := url.Parse(access.Server); err != nil || addresses.MayLeadTo(k.options.Denied(ctx), server.Hostname()) {
-		return kubeconfig.Access{}, &kubeconfig.ForbiddenError{
-			Field: "clusters[].cluster.server", Remedy: "name an address outside of those in --workload-denied-addresses of the manager",
-		}
+		return kubeconfig.Access{}, kubeconfig.Forbidden("clusters[].cluster.server",
+			"name an address outside of those in --workload-denied-addresses of the manager")
 	}
 	return access, nil
 }

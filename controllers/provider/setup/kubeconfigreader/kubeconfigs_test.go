@@ -29,7 +29,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
 // one is a reader that knows a single kubeconfig.
@@ -84,9 +85,9 @@ func TestKubeconfigs(t *testing.T) {
 		t.Run("withholds one that asks for "+name, func(t *testing.T) {
 			got := &corev1.Secret{}
 			err := reader(t, evil).Get(t.Context(), key, got)
-			var forbidden *kubeconfig.ForbiddenError
-			if !errors.As(err, &forbidden) {
-				t.Errorf("error %v, want a ForbiddenError", err)
+			var forbidden *identity.Problem
+			if !errors.As(err, &forbidden) || forbidden.Reason != infrav1.ForbiddenKubeconfigFeatureReason {
+				t.Errorf("error %v, want one of a forbidden feature", err)
 			}
 			if diff := cmp.Diff(&corev1.Secret{}, got); diff != "" {
 				t.Errorf("something was returned all the same:\n%s", diff)
