@@ -84,12 +84,12 @@ docker-build: ## Build the images of both managers
 
 # The layout of a repository of clusterctl: <OUT>/<provider>/<RELEASE>, the same bytes each time.
 .PHONY: release
-release: build-managers bin/tools/kustomize bin/tools/cyclonedx-gomod ## Write a release into OUT: a repository for clusterctl
+release: build-managers bin/tools/kustomize bin/tools/cyclonedx-gomod ## Write a release into OUT: a repository for clusterctl, with the plugin of kubectl
 	DOCKER="$(DOCKER)" IMAGE_PREFIX="$(IMAGE_PREFIX)" IMAGE_TAG="$(IMAGE_TAG)" IMAGE_DIGESTS="$(IMAGE_DIGESTS)" hack/release.sh "$(OUT)" "$(RELEASE)"
 
 .PHONY: kubectl-metal3
 kubectl-metal3: ## Write the plugin of kubectl into OUT: an archive per platform and the manifest for krew
-	hack/kubectl-metal3.sh "$(OUT)" "$(RELEASE)"
+	hack/kubectl-metal3.sh "$(OUT)/kubectl-metal3/$(RELEASE)" "$(RELEASE)"
 
 .PHONY: clean
 clean: ## Remove what was built; the components of the dev cluster and the tools stay

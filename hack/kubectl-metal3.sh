@@ -5,9 +5,8 @@
 set -euo pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/.."
-out=$(realpath -m "$1")/kubectl-metal3/$2
+out=$(realpath -m "$1")
 manifest=$(sed "/^#/d; s/VERSION/$2/" cmd/kubectl-metal3/krew.yaml)
-rm -rf "$out"
 mkdir -p "$out"
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes a release into the folder $1, in the layout of a repository of clusterctl, as version $2.
+# Writes a release into the folder $1, in the layout of a repository of clusterctl, as version $2. The plugin of
+# kubectl lies beside the components of the provider, as krew looks for it.
 # The images are IMAGE_PREFIX/…:IMAGE_TAG. The managers must be in bin/, the tools in bin/tools/.
 set -euo pipefail
 export LC_ALL=C
@@ -69,6 +70,7 @@ build config/default "$metal3/infrastructure-components"
 build config/hardened "$metal3/infrastructure-components-hardened"
 build config/in-place-updates "$metal3/infrastructure-components-in-place-updates"
 cp templates/cluster-template*.yaml templates/clusterclass-*.yaml "$metal3"
+hack/kubectl-metal3.sh "$metal3" "$version"
 finish "$metal3" manager
 build config/hostclaim/default "$hostclaim/addon-components"
 build config/hostclaim/hardened "$hostclaim/addon-components-hardened"

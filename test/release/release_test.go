@@ -18,7 +18,9 @@ package release
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,9 +147,18 @@ func kinds(t *testing.T, text []byte) []string {
 	return slices.Compact(found)
 }
 
-func TestClusterctlReadsTheRelease(t *testing.T) {
+// TestRelease looks at one release in many ways: to make it takes longest.
+func TestRelease(t *testing.T) {
 	r := newRelease(t)
+	t.Run("clusterctl reads it", r.clusterctlReads)
+	t.Run("it has every form", r.hasEveryForm)
+	t.Run("what kubectl installs can be moved", r.canBeMoved)
+	t.Run("it can be made again", r.canBeMadeAgain)
+	t.Run("it has the plugin of kubectl", r.hasThePlugin)
+	t.Run("it lists its modules", r.listsItsModules)
+}
 
+func (r *release) clusterctlReads(t *testing.T) {
 	for _, p := range []struct{ kind, name, file, deployment, namespace string }{
 		{"infrastructure", "metal3", "infrastructure-metal3/infrastructure-components.yaml", "capm3-controller-manager", "capm3-system"},
 		{"addon", "hostclaim", "addon-hostclaim/addon-components.yaml", "hostclaim-controller-manager", "hostclaim-system"},
@@ -187,8 +198,7 @@ func TestClusterctlReadsTheRelease(t *testing.T) {
 }
 
 // Either manager can be installed in its hardened form.
-func TestTheReleaseHasEveryForm(t *testing.T) {
-	r := newRelease(t)
+func (r *release) hasEveryForm(t *testing.T) {
 	for file, namespace := range map[string]string{
 		"infrastructure-metal3/infrastructure-components-hardened.yaml": "capm3-system",
 		"addon-hostclaim/addon-components.yaml":                         "hostclaim-system",
@@ -205,8 +215,7 @@ func TestTheReleaseHasEveryForm(t *testing.T) {
 
 // kubectl apply adds no labels, and clusterctl move passes over CRDs without the label that
 // clusterctl init adds. Policies are the infrastructure team's and move with nothing.
-func TestWhatKubectlInstallsCanBeMoved(t *testing.T) {
-	r := newRelease(t)
+func (r *release) canBeMoved(t *testing.T) {
 	for _, file := range []string{
 		"infrastructure-metal3/infrastructure-components.yaml", "infrastructure-metal3/infrastructure-components-hardened.yaml",
 		"addon-hostclaim/addon-components.yaml", "addon-hostclaim/addon-components-hardened.yaml",
@@ -272,14 +281,14 @@ func TestTheReleaseNamesTheImagesThatWereBuilt(t *testing.T) {
 }
 
 // Who has a release can check it, and who makes it again gets the same bytes.
-func TestTheReleaseCanBeMadeAgain(t *testing.T) {
-	first, second := newRelease(t), newRelease(t)
+func (r *release) canBeMadeAgain(t *testing.T) {
+	second := newRelease(t)
 	for _, provider := range []string{"infrastructure-metal3", "addon-hostclaim"} {
-		if said, err := exec.CommandContext(t.Context(), "diff", "-r", first.folder(provider), second.folder(provider)).CombinedOutput(); err != nil {
+		if said, err := exec.CommandContext(t.Context(), "diff", "-r", r.folder(provider), second.folder(provider)).CombinedOutput(); err != nil {
 			t.Errorf("two releases differ: %v\n%s", err, said)
 		}
 		check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "--quiet", "sha256sums.txt")
-		check.Dir = first.folder(provider)
+		check.Dir = r.folder(provider)
 		if said, err := check.CombinedOutput(); err != nil {
 			t.Errorf("checksums of %s: %v\n%s", provider, err, said)
 		}
@@ -299,10 +308,36 @@ func TestTheReleaseCanBeMadeAgain(t *testing.T) {
 	}
 }
 
+// krew installs the plugin of the machine that it runs on, if its checksum is that of the manifest.
+func (r *release) hasThePlugin(t *testing.T) {
+	manifest, err := os.ReadFile(r.path("infrastructure-metal3/metal3.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for platform, magic := range map[string]string{
+		// The machine is at byte 18 of ELF and at byte 4 of Mach-O.
+		"linux_amd64":  "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00\x3e\x00",
+		"linux_arm64":  "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00\xb7\x00",
+		"darwin_arm64": "\xcf\xfa\xed\xfe\x0c\x00\x00\x01",
+	} {
+		archive := "kubectl-metal3_" + platform + ".tar.gz"
+		program, err := exec.CommandContext(t.Context(), "tar", "-xzOf", r.path("infrastructure-metal3/"+archive), "kubectl-metal3").Output()
+		if err != nil || !bytes.HasPrefix(program, []byte(magic)) {
+			t.Errorf("%s has no program for it: %d bytes, %v", archive, len(program), err)
+		}
+		packed, err := os.ReadFile(r.path("infrastructure-metal3/" + archive))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("%s/%s\n    sha256: %x\n", version, archive, sha256.Sum256(packed)); !bytes.Contains(manifest, []byte(want)) {
+			t.Errorf("the manifest has no %q:\n%s", want, manifest)
+		}
+	}
+}
+
 // The bill of materials is that of the program, not of the repository: the hostclaim manager knows
 // nothing of address pools.
-func TestTheReleaseListsItsModules(t *testing.T) {
-	r := newRelease(t)
+func (r *release) listsItsModules(t *testing.T) {
 	const pools = "github.com/metal3-io/ip-address-manager/api"
 	for provider, withPools := range map[string]bool{"infrastructure-metal3": true, "addon-hostclaim": false} {
 		text, err := os.ReadFile(filepath.Join(r.folder(provider), "sbom.cdx.json"))
