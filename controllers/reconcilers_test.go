@@ -72,7 +72,6 @@ func exceptions() map[string]string {
 		"hostclaim/claim.Reconciler.DeniedImages":      "an option",
 		"provider/data.Reconciler.Secrets":             "watches secrets",
 		"provider/machine.Reconciler.Secrets":          "watches secrets",
-		"provider/remediation.Reconciler.departures":   "watches of Nodes that leave",
 	}
 }
 

@@ -29,7 +29,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -58,7 +57,6 @@ func TestMain(m *testing.M) {
 type workload struct {
 	clustercache.ClusterCache // nil: what is not written here is not used
 
-	config *rest.Config
 	client client.Client
 	cache  cache.Cache
 	away   *atomic.Bool
@@ -70,13 +68,6 @@ func (w *workload) GetUncachedClient(context.Context, client.ObjectKey) (client.
 		return nil, clustercache.ErrClusterNotConnected
 	}
 	return w.client, nil
-}
-
-func (w *workload) GetRESTConfig(context.Context, client.ObjectKey) (*rest.Config, error) {
-	if w.away.Load() {
-		return nil, clustercache.ErrClusterNotConnected
-	}
-	return w.config, nil
 }
 
 func (w *workload) Watch(_ context.Context, _ client.ObjectKey, watcher clustercache.Watcher) error {

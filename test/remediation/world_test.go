@@ -263,7 +263,7 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, write func(do func(
 		Claims:   hostclaims.Clients{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Local:    localClaims{},
 		Remote:   noRemote{},
-		Nodes:    nodes.Nodes{Cache: &workload{config: server.Config, client: direct, cache: mgr.GetCache(), away: &w.away, watch: map[string]bool{}}},
+		Nodes:    nodes.Nodes{Cache: &workload{client: direct, cache: mgr.GetCache(), away: &w.away, watch: map[string]bool{}}},
 		Recorder: mgr.GetEventRecorder("test"),
 		Metrics:  metrics,
 		Clock:    &w.clock,

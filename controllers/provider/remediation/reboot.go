@@ -59,7 +59,6 @@ func (r *Reconciler) switchOff(ctx context.Context, s *scope) error {
 // evacuate moves the workload away from the Node of a server that is off. Where it cannot be
 // moved, the server is switched on all the same: to leave it off would help no Pod.
 func (r *Reconciler) evacuate(ctx context.Context, s *scope) error {
-	s.evacuating = true
 	if s.nodeName() == "" {
 		s.letServerOn("")
 		return nil
@@ -74,12 +73,9 @@ func (r *Reconciler) evacuate(ctx context.Context, s *scope) error {
 		}
 	}
 	cluster := s.clusterKey()
-	r.departures.begin(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.remediation)}, func(ctx context.Context, left func()) error {
-		return r.Nodes.Departures(ctx, cluster, node.Name, left)
-	})
 	pods, err := r.Nodes.Pods(ctx, cluster, node.Name, mustLeave)
 	if err == nil && pods > 0 {
-		s.waits(infrav1.EvacuatingReason, "The server is off: waiting for the Pods to leave its Node")
+		s.looks(infrav1.EvacuatingReason, "The server is off: waiting for the Pods to leave its Node")
 		return nil
 	}
 	if err != nil {
@@ -87,7 +83,7 @@ func (r *Reconciler) evacuate(ctx context.Context, s *scope) error {
 	}
 	volumes, err := r.Nodes.Volumes(ctx, cluster, node.Name)
 	if err == nil && volumes > 0 {
-		s.waits(infrav1.EvacuatingReason, "The server is off: waiting for the volumes to be detached from its Node")
+		s.looks(infrav1.EvacuatingReason, "The server is off: waiting for the volumes to be detached from its Node")
 		return nil
 	}
 	return s.stays(err)
@@ -201,7 +197,7 @@ func (r *Reconciler) giveUp(ctx context.Context, s *scope, why string) error {
 
 // readNode watches the Nodes, then reads that of the machine.
 func (r *Reconciler) readNode(ctx context.Context, s *scope) (node *corev1.Node, found bool, err error) {
-	if err := r.Nodes.Watch(ctx, s.clusterKey(), r.controller, mapper{r.Client}.nodeToRemediations); err != nil {
+	if err := r.Nodes.Watch(ctx, s.clusterKey(), r.controller, r.nodeToRemediations); err != nil {
 		return nil, false, err
 	}
 	return r.Nodes.Read(ctx, s.clusterKey(), s.nodeName())

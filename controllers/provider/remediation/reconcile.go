@@ -66,8 +66,14 @@ import (
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
-// controllerName names the controller in logs, metrics and events.
-const controllerName = "metal3remediation"
+const (
+	// controllerName names the controller in logs, metrics and events.
+	controllerName = "metal3remediation"
+	// lookAgain is how long a Node is left alone while Pods and volumes leave it. A watch would have to be one
+	// on all of the workload cluster, or one more stream from it for each Node; Kubernetes itself looks at the Pods
+	// of Nodes that are out of service every 20 seconds.
+	lookAgain = 5 * time.Second
+)
 
 // Claims finds the claims of machines.
 type Claims interface {
@@ -114,8 +120,6 @@ type Reconciler struct {
 
 	// controller is set by SetupWithManager, for watches that start later.
 	controller clustercache.SourceWatcher[ctrl.Request]
-	// departures are the watches on what leaves Nodes.
-	departures departures
 }
 
 // scope is what one pass has read, and what it reports.
@@ -142,8 +146,6 @@ type scope struct {
 
 	// unreachable is why the Node cannot be read now, set where the Node is needed.
 	unreachable error
-	// evacuating keeps the watch on what leaves the Node.
-	evacuating bool
 
 	// reason, message and ready are the condition Ready; without a reason it stays as it was.
 	reason, message string
@@ -164,11 +166,6 @@ func Strip(r *infrav1.Metal3Remediation) {
 // Reconcile brings one Metal3Remediation a step closer to its end.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, reterr error) {
 	s := &scope{remediation: &infrav1.Metal3Remediation{}, now: r.Clock.Now()}
-	defer func() {
-		if !s.evacuating {
-			r.departures.end(req)
-		}
-	}()
 	if err := r.Client.Get(ctx, req.NamespacedName, s.remediation); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -330,6 +327,14 @@ func (s *scope) says(reason, message string) { s.reason, s.message = reason, mes
 func (s *scope) waits(reason, message string) {
 	s.says(reason, message)
 	s.wakeAt = deadlineOf(s.remediation)
+}
+
+// looks is waits, for what is in no cache.
+func (s *scope) looks(reason, message string) {
+	s.waits(reason, message)
+	if again := s.now.Add(lookAgain); again.Before(s.wakeAt) {
+		s.wakeAt = again
+	}
 }
 
 // withOwners puts the objects above the remediation into the logger.

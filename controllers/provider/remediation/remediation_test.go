@@ -191,15 +191,15 @@ func TestReconcile(t *testing.T) {
 		},
 		"taints the Node of a server that is off": {
 			given: newObjects(in(running, 0, 0), off, pod),
-			want:  state{"False/Evacuating", running, 0, timeout, "held, tainted", []string{"NodeOutOfService"}}, message: "Pods",
+			want:  state{"False/Evacuating", running, 0, lookAgain, "held, tainted", []string{"NodeOutOfService"}}, message: "Pods",
 		},
 		"waits for Pods": {
 			given: newObjects(in(running, 0, 0), off, outOfServiceNode, pod, volume),
-			want:  state{"False/Evacuating", running, 0, timeout, "held, tainted", nil}, message: "Pods",
+			want:  state{"False/Evacuating", running, 0, lookAgain, "held, tainted", nil}, message: "Pods",
 		},
 		"waits for volumes": {
 			given: newObjects(in(running, 0, 0), off, outOfServiceNode, volume),
-			want:  state{"False/Evacuating", running, 0, timeout, "held, tainted", nil}, message: "volumes",
+			want:  state{"False/Evacuating", running, 0, lookAgain, "held, tainted", nil}, message: "volumes",
 		},
 		"Pods that do not leave in time end the wait": {
 			given: newObjects(in(running, 0, timeout), off, outOfServiceNode, pod),

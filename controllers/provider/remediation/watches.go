@@ -72,23 +72,22 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 //	claim in another cluster, connection to it   by the Metal3Machine that uses it
 //	Node                          by the Machine that it is the Node of, when it comes, goes or is named
 //	connection to a workload cluster, Cluster    all of the namespace, when it comes or goes, is paused or unpaused
-//	Pod, VolumeAttachment         of the Node, while the workload is moved away
+//	lookAgain                     while Pods and volumes leave the Node
 //	the deadline of the reboot
 //
 // Of the remediations of one Machine only those are woken that act or are on their way out.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client}
+	log := ctrl.LoggerFrom(ctx)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Remediation{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&infrav1.Metal3Remediation{}, handler.EnqueueRequestsFromMapFunc(wakes.ownedToRemediations), builder.WithPredicates(leaves())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToRemediations)).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.ownedToRemediations)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToRemediations),
+		Watches(&infrav1.Metal3Remediation{}, handler.EnqueueRequestsFromMapFunc(r.ownedToRemediations), builder.WithPredicates(leaves())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToRemediations)).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.ownedToRemediations)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToRemediations),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		WatchesRawSource(r.Remote.Source(claims.MachineKind, wakes.userToRemediations)).
-		WatchesRawSource(r.Nodes.Connections(controllerName, wakes.clusterToRemediations)).
-		WatchesRawSource(r.departures.source()).
+		WatchesRawSource(r.Remote.Source(claims.MachineKind, r.userToRemediations)).
+		WatchesRawSource(r.Nodes.Connections(controllerName, r.clusterToRemediations)).
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
 	if err != nil {
@@ -96,7 +95,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	r.controller = c
 	if err := r.Local.Watch(ctx, c, source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{},
-		handler.EnqueueRequestsFromMapFunc(wakes.claimToRemediations))); err != nil {
+		handler.EnqueueRequestsFromMapFunc(r.claimToRemediations))); err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	return nil
@@ -113,14 +112,11 @@ func leaves() predicate.Predicate {
 	return changes
 }
 
-// mapper finds the remediations that an event wakes.
-type mapper struct{ client client.Reader }
-
 // acting are the remediations of a Machine that can have something to do: the oldest one, and
 // those that have begun or are on their way out. Mappers cannot fail; an error is logged, and the
 // next event makes up for it.
-func (m mapper) acting(ctx context.Context, namespace string, machine metav1.OwnerReference) []reconcile.Request {
-	all, err := ofMachine(ctx, m.client, namespace, machine)
+func (r *Reconciler) acting(ctx context.Context, namespace string, machine metav1.OwnerReference) []reconcile.Request {
+	all, err := ofMachine(ctx, r.Client, namespace, machine)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "An event is lost")
 	}
@@ -133,48 +129,48 @@ func (m mapper) acting(ctx context.Context, namespace string, machine metav1.Own
 	return woken
 }
 
-func (m mapper) machineToRemediations(ctx context.Context, machine client.Object) []reconcile.Request {
-	return m.acting(ctx, machine.GetNamespace(), metav1.OwnerReference{Name: machine.GetName(), UID: machine.GetUID()})
+func (r *Reconciler) machineToRemediations(ctx context.Context, machine client.Object) []reconcile.Request {
+	return r.acting(ctx, machine.GetNamespace(), metav1.OwnerReference{Name: machine.GetName(), UID: machine.GetUID()})
 }
 
 // ownedToRemediations goes by the Machine that owns an object.
-func (m mapper) ownedToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) ownedToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
 	ref, found := ownerOf(o)
 	if !found {
 		return nil
 	}
-	return m.acting(ctx, o.GetNamespace(), ref)
+	return r.acting(ctx, o.GetNamespace(), ref)
 }
 
 // userToRemediations maps a Metal3Machine whose claim is in another cluster.
-func (m mapper) userToRemediations(ctx context.Context, key types.NamespacedName) []reconcile.Request {
+func (r *Reconciler) userToRemediations(ctx context.Context, key types.NamespacedName) []reconcile.Request {
 	machine := &infrav1.Metal3Machine{}
-	if err := m.client.Get(ctx, key, machine); err != nil {
+	if err := r.Client.Get(ctx, key, machine); err != nil {
 		return nil // its own event follows, or it is gone
 	}
-	return m.ownedToRemediations(ctx, machine)
+	return r.ownedToRemediations(ctx, machine)
 }
 
 // claimToRemediations goes by the consumer of the claim.
-func (m mapper) claimToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) claimToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
 	claim, ok := o.(*bmov1alpha1.HostClaim)
 	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != claims.MachineKind {
 		return nil
 	}
-	return m.userToRemediations(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Spec.ConsumerRef.Name})
+	return r.userToRemediations(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Spec.ConsumerRef.Name})
 }
 
 // clusterToRemediations wakes all of the namespace: there is one for each unhealthy machine.
-func (m mapper) clusterToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
-	return watch.RequestsFor(ctx, m.client, &infrav1.Metal3RemediationList{}, client.InNamespace(o.GetNamespace()))
+func (r *Reconciler) clusterToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
+	return watch.RequestsFor(ctx, r.Client, &infrav1.Metal3RemediationList{}, client.InNamespace(o.GetNamespace()))
 }
 
 // nodeToRemediations goes by the Machines that had the Node, since one of that name may follow.
-func (m mapper) nodeToRemediations(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []reconcile.Request {
-	return watch.RequestsFrom(ctx, m.client, &clusterv1.MachineList{}, func(machine *clusterv1.Machine) []reconcile.Request {
+func (r *Reconciler) nodeToRemediations(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []reconcile.Request {
+	return watch.RequestsFrom(ctx, r.Client, &clusterv1.MachineList{}, func(machine *clusterv1.Machine) []reconcile.Request {
 		if machine.Spec.ClusterName != cluster.Name {
 			return nil
 		}
-		return m.machineToRemediations(ctx, machine)
+		return r.machineToRemediations(ctx, machine)
 	}, client.InNamespace(cluster.Namespace), client.MatchingFields{index.MachineNodeNameField: node.Name})
 }
