@@ -79,6 +79,14 @@ func Whenever[T client.Object](different func(before, after T) bool) predicate.F
 	}}
 }
 
+// Gone lets through nothing but that an object is gone.
+func Gone() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	}
+}
+
 // named is a source with a name.
 type named struct {
 	source.Source

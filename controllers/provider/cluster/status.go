@@ -53,7 +53,7 @@ func report(s *scope, now metav1.Time) {
 		{Type: clusterv1.ReadyV1Beta1Condition, From: []string{infrav1.ReadyCondition}},
 		{Type: infrav1.BaremetalInfrastructureReadyCondition, From: []string{infrav1.BaremetalInfrastructureReadyCondition}},
 	}))
-	if !sameStatus(s.before, s.infra) {
+	if !reflect.DeepEqual(s.before.Status, s.infra.Status) {
 		s.infra.Status.LastUpdated = &now
 	}
 }
@@ -115,14 +115,6 @@ func summary(s *scope, infrastructure metav1.Condition) metav1.Condition {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, infrav1.NotReadyReason, s.identity.Message
 	}
 	return ready
-}
-
-// sameStatus compares without the time of the last change.
-func sameStatus(before, after *infrav1.Metal3Cluster) bool {
-	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
-	a.LastUpdated, b.LastUpdated = nil, nil
-	a.Deprecated, b.Deprecated = nil, nil // derived
-	return reflect.DeepEqual(a, b)
 }
 
 // announce emits an event when machines may come, and when the cluster that holds

@@ -31,9 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
@@ -63,7 +61,7 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 //	Metal3Machine     by the claim of its name, when it is gone
 //	Cluster           by the claims of its machines, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client}
+	log := ctrl.LoggerFrom(ctx)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3DataTemplate{}, builder.WithPredicates(
@@ -71,9 +69,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(toTemplate)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(toTemplate),
 			builder.WithPredicates(watch.Whenever(answersChange))).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToTemplates),
-			builder.WithPredicates(goes())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToTemplates),
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToTemplates),
+			builder.WithPredicates(watch.Gone())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WithOptions(options).
 		Complete(queue.Conflicts(r))
@@ -110,27 +108,24 @@ func templateOf(o client.Object) []string {
 func toTemplate(_ context.Context, o client.Object) []ctrl.Request {
 	var woken []ctrl.Request
 	for _, name := range templateOf(o) {
-		woken = append(woken, request(o.GetNamespace(), name))
+		woken = append(woken, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
 	}
 	return woken
 }
 
-// mapper finds the templates that an event wakes.
-type mapper struct{ client client.Client }
-
 // machineToTemplates wakes the template that the claim of a machine names. The
 // claim has the name of its machine.
-func (m mapper) machineToTemplates(ctx context.Context, machine client.Object) []ctrl.Request {
+func (r *Reconciler) machineToTemplates(ctx context.Context, machine client.Object) []ctrl.Request {
 	var claim infrav1.Metal3DataClaim
-	if err := m.client.Get(ctx, client.ObjectKeyFromObject(machine), &claim); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), &claim); err != nil {
 		return nil // it had none, as usual when a machine goes
 	}
 	return toTemplate(ctx, &claim)
 }
 
 // clusterToTemplates wakes the templates that the claims of a Cluster name.
-func (m mapper) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
-	return watch.RequestsFrom(ctx, m.client, &infrav1.Metal3DataClaimList{}, func(claim *infrav1.Metal3DataClaim) []ctrl.Request {
+func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
+	return watch.RequestsFrom(ctx, r.Client, &infrav1.Metal3DataClaimList{}, func(claim *infrav1.Metal3DataClaim) []ctrl.Request {
 		return toTemplate(ctx, claim)
 	}, client.InNamespace(cluster.GetNamespace()), client.MatchingFields{watch.ByCluster: cluster.GetName()})
 }
@@ -144,16 +139,4 @@ func answersChange(was, is *infrav1.Metal3Data) bool {
 	}
 	a, b := conditions.Get(was, infrav1.ReadyCondition), conditions.Get(is, infrav1.ReadyCondition)
 	return was.Status.ErrorMessage != is.Status.ErrorMessage || (a == nil) != (b == nil) || a != nil && !conditions.HasSameStateExceptObservedGeneration(a, b)
-}
-
-// goes lets through objects that are gone.
-func goes() predicate.Funcs {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-	}
-}
-
-func request(namespace, name string) ctrl.Request {
-	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
