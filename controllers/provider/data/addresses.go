@@ -53,7 +53,7 @@ type poolStep struct {
 // name left.
 func (r *Reconciler) readClaims(ctx context.Context, s *scope) (err error) {
 	key := client.ObjectKeyFromObject(s.data)
-	if s.claims, err = r.addressClaims().held(ctx, key); err != nil {
+	if s.claims, err = r.heldClaims(ctx, key); err != nil {
 		return err
 	}
 	return r.releaseForeign(ctx, key, s.data.UID, s.claims)
@@ -84,7 +84,7 @@ func (r *Reconciler) planAddresses(ctx context.Context, s *scope) (conditions.Wa
 		return cannotRender(err), nil
 	}
 	for _, ask := range asks {
-		state, err := r.addressClaims().observe(ctx, r.request(s), ask, s.claims)
+		state, err := r.observeAddress(ctx, r.request(s), ask, s.claims)
 		if err != nil {
 			return conditions.Wait{}, err
 		}
@@ -142,10 +142,10 @@ func (r *Reconciler) askPools(ctx context.Context, s *scope) (conditions.Wait, e
 	for _, p := range s.steps {
 		if p.step.Apply {
 			ctrl.LoggerFrom(ctx).Info("Asking pool for an address", "pool", klog.KRef(s.data.Namespace, p.ask.Name))
-			failed = errors.Join(failed, r.addressClaims().create(ctx, r.request(s), p.ask))
+			failed = errors.Join(failed, r.createClaim(ctx, r.request(s), p.ask))
 		}
 		if claim, held := find(s.claims, s.data.UID, p.ask); held && p.step.Release {
-			failed = errors.Join(failed, r.addressClaims().retract(ctx, claim))
+			failed = errors.Join(failed, r.retractClaim(ctx, claim))
 		}
 		if p.step.Reason != "" {
 			waits = append(waits, conditions.Wait{Reason: p.step.Reason, Message: p.step.Message})
@@ -164,7 +164,7 @@ func (r *Reconciler) askPools(ctx context.Context, s *scope) (conditions.Wait, e
 func (r *Reconciler) readAddresses(ctx context.Context, s *scope) (conditions.Wait, error) {
 	s.addresses = map[metadata.AddressRef]metadata.Address{}
 	for _, p := range s.steps {
-		address, err := r.addressClaims().address(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
+		address, err := r.readAddress(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
 		if err != nil {
 			return waiting(infrav1.WaitingForAddressesReason, "The address that %s gave cannot be read", p.ask), err
 		}
@@ -180,12 +180,12 @@ func (r *Reconciler) renew(ctx context.Context, s *scope, unfit metadata.Address
 	if at < 0 {
 		return cannotRender(problem), nil
 	}
-	ask, claims := s.steps[at].ask, r.addressClaims()
+	ask := s.steps[at].ask
 	claim, held := find(s.claims, s.data.UID, ask)
-	state, err := claims.observe(ctx, r.request(s), ask, s.claims)
+	state, err := r.observeAddress(ctx, r.request(s), ask, s.claims)
 	if err == nil && ask.Metal3() {
 		var pool *ipamv1alpha1.IPPool
-		pool, err = claims.pool(ctx, s.data.Namespace, ask.Pool)
+		pool, err = r.readPool(ctx, s.data.Namespace, ask.Pool)
 		state.PoolState = ippool.State(pool)
 	}
 	if err != nil {
@@ -194,14 +194,14 @@ func (r *Reconciler) renew(ctx context.Context, s *scope, unfit metadata.Address
 	step := ippool.Unfit(state, problem.Error())
 	if held && step.Release {
 		ctrl.LoggerFrom(ctx).Info("Giving back an address that cannot be used", "claim", klog.KObj(claim))
-		err = claims.release(ctx, claim)
+		err = r.releaseClaim(ctx, claim)
 	}
 	return conditions.Wait{Reason: step.Reason, Message: step.Message}, err
 }
 
 // releaseVanished gives back what a Metal3Data that is gone left.
 func (r *Reconciler) releaseVanished(ctx context.Context, key types.NamespacedName) error {
-	held, err := r.addressClaims().held(ctx, key)
+	held, err := r.heldClaims(ctx, key)
 	return errors.Join(err, r.releaseForeign(ctx, key, "", held))
 }
 
@@ -223,7 +223,7 @@ func (r *Reconciler) releaseForeign(ctx context.Context, key types.NamespacedNam
 			continue
 		}
 		ctrl.LoggerFrom(ctx).Info("Giving back an address that was left behind", "claim", klog.KObj(claim))
-		failed = errors.Join(failed, r.addressClaims().release(ctx, claim))
+		failed = errors.Join(failed, r.releaseClaim(ctx, claim))
 	}
 	return failed
 }
@@ -233,7 +233,7 @@ func (r *Reconciler) releaseClaims(ctx context.Context, s *scope) error {
 	var failed error
 	for _, claim := range s.claims {
 		if claim.of(s.data.UID) {
-			failed = errors.Join(failed, r.addressClaims().release(ctx, claim))
+			failed = errors.Join(failed, r.releaseClaim(ctx, claim))
 		}
 	}
 	return failed
@@ -244,24 +244,9 @@ type availability interface {
 	Available(ctx context.Context, object client.Object) (bool, error)
 }
 
-// addressClaims reads and writes the claims of a Metal3Data in both address management APIs,
-// ip-address-manager's and Cluster API's. It finds claims by their owner, never by their name
+// addressClaim is a claim that a Metal3Data holds in one of the two address management APIs: an IPClaim of
+// ip-address-manager or an IPAddressClaim of Cluster API. It is found by its owner, never by its name
 // alone, which an earlier Metal3Data may have had too.
-type addressClaims struct {
-	// client reads from the cache and writes.
-	client client.Client
-	// live reads addresses: they are read once, so a cache would be a waste, and
-	// it could be behind the claim that names them.
-	live client.Reader
-	// kinds checks which of the two APIs is installed.
-	kinds availability
-}
-
-func (r *Reconciler) addressClaims() addressClaims {
-	return addressClaims{client: r.Client, live: r.Live, kinds: r.kinds}
-}
-
-// addressClaim is an IPClaim or an IPAddressClaim that a Metal3Data holds.
 type addressClaim struct{ client.Object }
 
 // owner is the UID of the Metal3Data; empty for a claim that has lost that reference.
@@ -293,20 +278,20 @@ func find(claims []addressClaim, data types.UID, ask ippool.Ask) (addressClaim, 
 	return claims[at], true
 }
 
-// held returns all claims that belong to a Metal3Data of that name, of whatever
+// heldClaims returns all claims that belong to a Metal3Data of that name, of whatever
 // UID.
-func (a addressClaims) held(ctx context.Context, data types.NamespacedName) ([]addressClaim, error) {
+func (r *Reconciler) heldClaims(ctx context.Context, data types.NamespacedName) ([]addressClaim, error) {
 	var claims []addressClaim
 	for _, metal3 := range []bool{true, false} {
 		kind, list := claimKind(metal3)
-		available, err := a.kinds.Available(ctx, kind)
+		available, err := r.kinds.Available(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
 		if !available {
 			continue
 		}
-		all, err := items(ctx, a.client, list, by(data.Namespace, byOwner, data.Name)...)
+		all, err := items(ctx, r.Client, list, by(data.Namespace, byOwner, data.Name)...)
 		if err != nil {
 			return nil, err
 		}
@@ -332,24 +317,24 @@ func items(ctx context.Context, reader client.Reader, list client.ObjectList, op
 	return all, err
 }
 
-// observe gathers what is known of one address, given the claims that are held.
-func (a addressClaims) observe(ctx context.Context, request ippool.Request, ask ippool.Ask, held []addressClaim) (ippool.Observed, error) {
+// observeAddress gathers what is known of one address, given the claims that are held.
+func (r *Reconciler) observeAddress(ctx context.Context, request ippool.Request, ask ippool.Ask, held []addressClaim) (ippool.Observed, error) {
 	observed := ippool.Observed{Ask: ask, Namespace: request.Data.Namespace, ClaimName: request.ClaimName(ask)}
 	kind, _ := claimKind(ask.Metal3())
-	available, err := a.kinds.Available(ctx, kind)
+	available, err := r.kinds.Available(ctx, kind)
 	if err != nil || !available {
 		observed.APIMissing = err == nil
 		return observed, err
 	}
 	if claim, found := find(held, request.Data.UID, ask); found {
 		observed.Hold(claim.Object)
-	} else if foreign, err := read(ctx, a.client, kind, client.ObjectKey{Namespace: request.Data.Namespace, Name: observed.ClaimName}); err != nil {
+	} else if foreign, err := read(ctx, r.Client, kind, client.ObjectKey{Namespace: request.Data.Namespace, Name: observed.ClaimName}); err != nil {
 		return observed, err
 	} else if foreign {
 		observed.Claim = ippool.ClaimForeign
 	}
 	if ask.Metal3() && observed.Answer.AddressName == "" {
-		pool, err := a.pool(ctx, request.Data.Namespace, ask.Pool)
+		pool, err := r.readPool(ctx, request.Data.Namespace, ask.Pool)
 		observed.PoolMissing = pool.UID == ""
 		if observed.Answer.Problem != "" {
 			observed.PoolState = ippool.State(pool)
@@ -359,13 +344,13 @@ func (a addressClaims) observe(ctx context.Context, request ippool.Request, ask 
 	return observed, nil
 }
 
-// pool reads a pool of ip-address-manager, which is not to be changed: it is as large as the
+// readPool reads a pool of ip-address-manager, which is not to be changed: it is as large as the
 // number of its addresses. Without a UID there is none.
-func (a addressClaims) pool(ctx context.Context, namespace string, of ippool.Pool) (*ipamv1alpha1.IPPool, error) {
+func (r *Reconciler) readPool(ctx context.Context, namespace string, of ippool.Pool) (*ipamv1alpha1.IPPool, error) {
 	pool := &ipamv1alpha1.IPPool{}
-	available, err := a.kinds.Available(ctx, pool)
+	available, err := r.kinds.Available(ctx, pool)
 	if err == nil && available {
-		_, err = read(ctx, a.client, pool, client.ObjectKey{Namespace: namespace, Name: of.Name}, client.UnsafeDisableDeepCopy)
+		_, err = read(ctx, r.Client, pool, client.ObjectKey{Namespace: namespace, Name: of.Name}, client.UnsafeDisableDeepCopy)
 	}
 	return pool, err
 }
@@ -379,19 +364,19 @@ func read(ctx context.Context, reader client.Reader, into client.Object, key cli
 	return err == nil, nil
 }
 
-// create makes the claim for an address. A claim is never written again, so that it
+// createClaim makes the claim for an address. A claim is never written again, so that it
 // keeps the state of the pool at that time; one that exists already is on
 // its way to the cache.
-func (a addressClaims) create(ctx context.Context, request ippool.Request, ask ippool.Ask) error {
+func (r *Reconciler) createClaim(ctx context.Context, request ippool.Request, ask ippool.Ask) error {
 	var desired client.Object = request.IPAddressClaim(ask)
 	if ask.Metal3() {
-		pool, err := a.pool(ctx, request.Data.Namespace, ask.Pool)
+		pool, err := r.readPool(ctx, request.Data.Namespace, ask.Pool)
 		if err != nil {
 			return err
 		}
 		desired = request.IPClaim(ask, ippool.State(pool))
 	}
-	err := a.client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
+	err := r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
 	if apierrors.IsAlreadyExists(err) {
 		return patch.Conflict("claim %s exists already", desired.GetName())
 	}
@@ -401,15 +386,15 @@ func (a addressClaims) create(ctx context.Context, request ippool.Request, ask i
 	return nil
 }
 
-// address reads the address that a claim on the pool was answered with.
-func (a addressClaims) address(ctx context.Context, pool ippool.Pool, namespace, name string) (metadata.Address, error) {
+// readAddress reads the address that a claim on the pool was answered with.
+func (r *Reconciler) readAddress(ctx context.Context, pool ippool.Pool, namespace, name string) (metadata.Address, error) {
 	var metal3 ipamv1alpha1.IPAddress
 	var other capipamv1.IPAddress
 	var err error
 	if key := (types.NamespacedName{Namespace: namespace, Name: name}); pool.Metal3() {
-		err = a.live.Get(ctx, key, &metal3)
+		err = r.Live.Get(ctx, key, &metal3)
 	} else {
-		err = a.live.Get(ctx, key, &other)
+		err = r.Live.Get(ctx, key, &other)
 	}
 	switch {
 	case err != nil:
@@ -420,32 +405,32 @@ func (a addressClaims) address(ctx context.Context, pool ippool.Pool, namespace,
 	return ippool.FromCAPIAddress(&other), nil
 }
 
-// release stops holding an address and deletes its claim, in this order: the deletion makes
+// releaseClaim stops holding an address and deletes its claim, in this order: the deletion makes
 // the claim at hand an old one. The pool's provider writes the same list of finalizers: hence the lock.
-func (a addressClaims) release(ctx context.Context, claim addressClaim) error {
+func (r *Reconciler) releaseClaim(ctx context.Context, claim addressClaim) error {
 	after, ok := claim.DeepCopyObject().(client.Object)
 	if ok && controllerutil.RemoveFinalizer(after, infrav1.DataFinalizer) {
-		if err := a.client.Patch(ctx, after, patch.Locked(claim.Object)); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Patch(ctx, after, patch.Locked(claim.Object)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("release claim %s: %w", claim.GetName(), err)
 		}
 	}
-	return a.delete(ctx, claim, client.Preconditions{UID: ptr.To(claim.GetUID())})
+	return r.deleteClaim(ctx, claim, client.Preconditions{UID: ptr.To(claim.GetUID())})
 }
 
-// retract is release for a claim that got no address, in the other order. Should it have got one
+// retractClaim is release for a claim that got no address, in the other order. Should it have got one
 // after all, the API server refuses each of the two writes, and the next pass sees that.
-func (a addressClaims) retract(ctx context.Context, claim addressClaim) error {
+func (r *Reconciler) retractClaim(ctx context.Context, claim addressClaim) error {
 	if !claim.GetDeletionTimestamp().IsZero() {
-		return a.release(ctx, claim)
+		return r.releaseClaim(ctx, claim)
 	}
-	return a.delete(ctx, claim, client.Preconditions{UID: ptr.To(claim.GetUID()), ResourceVersion: ptr.To(claim.GetResourceVersion())})
+	return r.deleteClaim(ctx, claim, client.Preconditions{UID: ptr.To(claim.GetUID()), ResourceVersion: ptr.To(claim.GetResourceVersion())})
 }
 
-func (a addressClaims) delete(ctx context.Context, claim addressClaim, as client.Preconditions) error {
+func (r *Reconciler) deleteClaim(ctx context.Context, claim addressClaim, as client.Preconditions) error {
 	if !claim.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	if err := a.client.Delete(ctx, claim.Object, as); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Delete(ctx, claim.Object, as); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete claim %s: %w", claim.GetName(), err)
 	}
 	return nil

@@ -80,10 +80,6 @@ type Reconciler struct {
 	Live client.Reader
 	// Hosts finds the facts of servers.
 	Hosts HostReader
-	// Local are the kinds that Hosts reads in this cluster.
-	Local LocalKinds
-	// Remote wakes the controller for hosts of other clusters.
-	Remote Remote
 	// Secrets wakes the controller when a secret changes.
 	Secrets *secretwatch.Watch
 	// Recorder emits events.

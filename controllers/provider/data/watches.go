@@ -30,9 +30,7 @@ import (
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -55,6 +53,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -64,18 +63,6 @@ const controllerName = "metal3data"
 type HostReader interface {
 	// Host returns the facts, and whether there are any.
 	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hardware.Host, bool, error)
-}
-
-// LocalKinds are HostClaim and HardwareData of this cluster, if it has them.
-type LocalKinds interface {
-	// Watch wakes a controller for their events, once they exist.
-	Watch(ctx context.Context, c controller.Controller, sources ...source.Source) error
-}
-
-// Remote are the connections to other clusters, of which HostReader makes use.
-type Remote interface {
-	// Source wakes a controller for users of a kind.
-	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
 }
 
 // SetupWithManager starts the controller with everything that can wake it:
@@ -94,30 +81,34 @@ type Remote interface {
 //	CRDs of the IPAM kinds                 those that wait for them
 //	Secret                                 by the names of the rendered secrets
 //	Cluster                                by label, when it is paused or unpaused
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+//
+// The kinds that it reads of hosts of this cluster, and connections to other clusters, are those that Hosts uses.
+func (r *Reconciler) SetupWithManager(
+	ctx context.Context, mgr ctrl.Manager, local *watch.Kinds, connections *remote.Registry, options controller.Options,
+) error {
 	kinds := servedKinds{}
 	r.kinds = kinds
-	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client, r.Clock, kinds}
+	log := ctrl.LoggerFrom(ctx)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&infrav1.Metal3DataTemplate{}, wakes.named(datatemplate.ByTemplate), builder.WithPredicates(watch.Whenever(anotherSpec))).
-		Watches(&infrav1.Metal3DataClaim{}, wakes.named(byClaim), builder.WithPredicates(watch.Whenever(nothingElse))).
-		Watches(&infrav1.Metal3Machine{}, wakes.named(byMachine), builder.WithPredicates(watch.Whenever(otherNames))).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToData), builder.WithPredicates(watch.Whenever(otherNames))).
-		Watches(&clusterv1.Cluster{}, wakes.named(watch.ByCluster), builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		WatchesRawSource(watch.CRDs(mgr.GetCache(), wakes.waitingForAPI, ipClaimCRD, ipPoolCRD, ipAddressClaimCRD)).
-		WatchesRawSource(r.Secrets.Source(wakes.secretToData)).
-		WatchesRawSource(r.Remote.Source(machineKind, wakes.userToData)).
+		Watches(&infrav1.Metal3DataTemplate{}, r.named(datatemplate.ByTemplate), builder.WithPredicates(watch.Whenever(anotherSpec))).
+		Watches(&infrav1.Metal3DataClaim{}, r.named(byClaim), builder.WithPredicates(watch.Whenever(nothingElse))).
+		Watches(&infrav1.Metal3Machine{}, r.named(byMachine), builder.WithPredicates(watch.Whenever(otherNames))).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToData), builder.WithPredicates(watch.Whenever(otherNames))).
+		Watches(&clusterv1.Cluster{}, r.named(watch.ByCluster), builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		WatchesRawSource(watch.CRDs(mgr.GetCache(), r.waitingForAPI, ipClaimCRD, ipPoolCRD, ipAddressClaimCRD)).
+		WatchesRawSource(r.Secrets.Source(r.secretToData)).
+		WatchesRawSource(connections.Source(machineKind, r.userToData)).
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
 	if err == nil {
-		err = r.Local.Watch(ctx, c,
-			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(wakes.hostClaimToData)),
-			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(wakes.hardwareToData)))
+		err = local.Watch(ctx, c,
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)),
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(r.hardwareToData)))
 	}
 	if err == nil {
-		err = kinds.watch(ctx, mgr, c, wakes)
+		err = r.watchPools(ctx, mgr, c, kinds)
 	}
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
@@ -195,16 +186,9 @@ func reasonOf(data *infrav1.Metal3Data) []string {
 	}
 }
 
-// mapper finds the Metal3Datas that an event wakes.
-type mapper struct {
-	client client.Client
-	clock  clock.PassiveClock
-	kinds  availability
-}
-
 // wake wakes the Metal3Datas that the options select.
-func (m mapper) wake(ctx context.Context, options ...client.ListOption) []ctrl.Request {
-	return watch.RequestsFor(ctx, m.client, &infrav1.Metal3DataList{}, options...)
+func (r *Reconciler) wake(ctx context.Context, options ...client.ListOption) []ctrl.Request {
+	return watch.RequestsFor(ctx, r.Client, &infrav1.Metal3DataList{}, options...)
 }
 
 // by selects by a field index within a namespace.
@@ -213,74 +197,74 @@ func by(namespace, index, value string) []client.ListOption {
 }
 
 // named maps an object to the Metal3Datas that an index finds by its name.
-func (m mapper) named(index string) handler.EventHandler {
+func (r *Reconciler) named(index string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
-		return m.wake(ctx, by(o.GetNamespace(), index, o.GetName())...)
+		return r.wake(ctx, by(o.GetNamespace(), index, o.GetName())...)
 	})
 }
 
-func (m mapper) machineToData(ctx context.Context, o client.Object) []ctrl.Request {
+func (r *Reconciler) machineToData(ctx context.Context, o client.Object) []ctrl.Request {
 	machine, ok := o.(*clusterv1.Machine)
 	if !ok || machine.Spec.InfrastructureRef.Kind != machineKind {
 		return nil
 	}
-	return m.wake(ctx, by(machine.Namespace, byMachine, machine.Spec.InfrastructureRef.Name)...)
+	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Spec.InfrastructureRef.Name)...)
 }
 
 // hostClaimToData goes by the consumer of the claim. It may name a machine of
 // another cluster, of which we then know nothing.
-func (m mapper) hostClaimToData(ctx context.Context, o client.Object) []ctrl.Request {
+func (r *Reconciler) hostClaimToData(ctx context.Context, o client.Object) []ctrl.Request {
 	claim, ok := o.(*bmov1alpha1.HostClaim)
 	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != machineKind {
 		return nil
 	}
-	return m.wake(ctx, by(claim.Namespace, byMachine, claim.Spec.ConsumerRef.Name)...)
+	return r.wake(ctx, by(claim.Namespace, byMachine, claim.Spec.ConsumerRef.Name)...)
 }
 
-func (m mapper) hardwareToData(ctx context.Context, o client.Object) []ctrl.Request {
+func (r *Reconciler) hardwareToData(ctx context.Context, o client.Object) []ctrl.Request {
 	var woken []ctrl.Request
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind != "HostClaim" {
 			continue
 		}
 		var claim bmov1alpha1.HostClaim
-		if err := m.client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
+		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
 			continue // the event of the claim will do
 		}
-		woken = append(woken, m.hostClaimToData(ctx, &claim)...)
+		woken = append(woken, r.hostClaimToData(ctx, &claim)...)
 	}
 	return woken
 }
 
 // userToData maps a machine whose host is in another cluster.
-func (m mapper) userToData(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
-	return m.wake(ctx, by(machine.Namespace, byMachine, machine.Name)...)
+func (r *Reconciler) userToData(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
+	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Name)...)
 }
 
 // waitingForAddress are those of the namespace whose pool is missing or has not given an
 // address. One that comes to wait right now, and has not reported it yet, is woken by its own
 // report.
-func (m mapper) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
+func (r *Reconciler) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
 	var woken []ctrl.Request
 	for _, reason := range []string{
 		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.AddressUnavailableReason, infrav1.WaitingForAddressesReason,
 	} {
-		woken = append(woken, m.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
+		woken = append(woken, r.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
 	}
 	return woken
 }
 
 // refused are those that a pool has refused an address: it looks at no claim twice, and may have
 // refused it for something else than a want of addresses, so any change of it is worth another try.
-func (m mapper) refused(ctx context.Context, pool client.Object) []ctrl.Request {
-	served, err := m.kinds.Available(ctx, &ipamv1alpha1.IPClaim{})
+func (r *Reconciler) refused(ctx context.Context, pool client.Object) []ctrl.Request {
+	served, err := r.kinds.Available(ctx, &ipamv1alpha1.IPClaim{})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an event of their pool is lost", "pool", klog.KObj(pool))
 	}
 	if !served {
 		return nil
 	}
-	return watch.RequestsFrom(ctx, m.client, &ipamv1alpha1.IPClaimList{}, func(claim *ipamv1alpha1.IPClaim) []ctrl.Request {
+	return watch.RequestsFrom(ctx, r.Client, &ipamv1alpha1.IPClaimList{}, func(claim *ipamv1alpha1.IPClaim) []ctrl.Request {
 		return toOwner(ctx, claim)
 	}, by(pool.GetNamespace(), byRefusal, pool.GetName())...)
 }
@@ -288,18 +272,18 @@ func (m mapper) refused(ctx context.Context, pool client.Object) []ctrl.Request 
 // nextInTurn are the first of those of the namespace that may be held back, in the order in which
 // they came, for whom there is room once a claim is answered. Those with a claim out are woken by its
 // answer.
-func (m mapper) nextInTurn(ctx context.Context, answered client.Object) []ctrl.Request {
+func (r *Reconciler) nextInTurn(ctx context.Context, answered client.Object) []ctrl.Request {
 	var waiting []*infrav1.Metal3Data
 	for _, reason := range []string{"", infrav1.WaitingForAddressesReason} {
 		var some infrav1.Metal3DataList
-		if err := m.client.List(ctx, &some, append(by(answered.GetNamespace(), byReason, reason), client.UnsafeDisableDeepCopy)...); err != nil {
+		if err := r.Client.List(ctx, &some, append(by(answered.GetNamespace(), byReason, reason), client.UnsafeDisableDeepCopy)...); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Metal3Datas cannot be listed, an answer to a claim is lost", "claim", klog.KObj(answered))
 		}
 		for i := range some.Items {
 			waiting = append(waiting, &some.Items[i])
 		}
 	}
-	claims, err := unanswered(ctx, m.client, answered.GetNamespace(), ippool.PoolOf(answered), m.clock.Now())
+	claims, err := unanswered(ctx, r.Client, answered.GetNamespace(), ippool.PoolOf(answered), r.Clock.Now())
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an answer to one is lost", "claim", klog.KObj(answered))
 	}
@@ -322,22 +306,22 @@ func (m mapper) nextInTurn(ctx context.Context, answered client.Object) []ctrl.R
 
 // withUnfitAddress are those of the namespace that cannot be rendered, perhaps for an address
 // that their pool gave before it was mended.
-func (m mapper) withUnfitAddress(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.wake(ctx, by(o.GetNamespace(), byReason, infrav1.RenderingFailedReason)...)
+func (r *Reconciler) withUnfitAddress(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.wake(ctx, by(o.GetNamespace(), byReason, infrav1.RenderingFailedReason)...)
 }
 
 // waitingForAPI are those whose address management API was missing.
-func (m mapper) waitingForAPI(ctx context.Context) []ctrl.Request {
-	return m.wake(ctx, client.MatchingFields{byReason: infrav1.PoolAPIMissingReason})
+func (r *Reconciler) waitingForAPI(ctx context.Context) []ctrl.Request {
+	return r.wake(ctx, client.MatchingFields{byReason: infrav1.PoolAPIMissingReason})
 }
 
 // secretToData goes by the names of the rendered secrets. Without a name, the
 // watch has just begun: rights may have come, and a secret may have gone unseen.
-func (m mapper) secretToData(ctx context.Context, namespace, name string) []ctrl.Request {
+func (r *Reconciler) secretToData(ctx context.Context, namespace, name string) []ctrl.Request {
 	if name == "" {
-		return m.wake(ctx, client.InNamespace(namespace))
+		return r.wake(ctx, client.InNamespace(namespace))
 	}
-	return m.wake(ctx, by(namespace, bySecret, name)...)
+	return r.wake(ctx, by(namespace, bySecret, name)...)
 }
 
 // nothingElse lets through no change of a claim that stays: a Metal3Data waits for nothing else of it.
@@ -373,23 +357,30 @@ const (
 // servedKinds are the kinds that are watched when they are served, each for itself.
 type servedKinds map[reflect.Type]*watch.Kinds
 
-// watch wakes the controller for events of each kind that is served, now or later. A claim wakes the Metal3Data
-// that owns it, also one that does not exist any more: its claims are to be released. A claim that goes wakes the
-// Metal3Datas that wait for an address, one that is answered those whose turn it is then, and a pool
-// those that may get another answer.
-func (s servedKinds) watch(ctx context.Context, mgr manager.Manager, c controller.Controller, wakes mapper) error {
-	add := func(object client.Object, index func(context.Context, client.FieldIndexer) error, events handler.EventHandler, predicates ...predicate.Predicate) error {
+// trigger is which events of an object matter, and whom they wake.
+type trigger struct {
+	matters predicate.Funcs
+	wakes   handler.MapFunc
+}
+
+// watchPools wakes the controller for events of each kind of address management that is served, now or later.
+func (r *Reconciler) watchPools(ctx context.Context, mgr manager.Manager, c controller.Controller, served servedKinds) error {
+	add := func(object client.Object, index func(context.Context, client.FieldIndexer) error, triggers []trigger) error {
 		kinds := watch.NewKinds(mgr, index, object)
-		s[reflect.TypeOf(object)] = kinds
-		return kinds.Watch(ctx, c, source.Kind(mgr.GetCache(), object, events, predicates...))
+		served[reflect.TypeOf(object)] = kinds
+		var sources []source.Source
+		for _, t := range triggers {
+			sources = append(sources, source.Kind[client.Object](mgr.GetCache(), object, handler.EnqueueRequestsFromMapFunc(t.wakes), t.matters))
+		}
+		return kinds.Watch(ctx, c, sources...)
 	}
 	ipClaim, ipAddressClaim := &ipamv1alpha1.IPClaim{}, &capipamv1.IPAddressClaim{}
-	claims, pools := onClaim(wakes.waitingForAddress, wakes.nextInTurn), onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress)
+	claims, pools := onClaim(r.waitingForAddress, r.nextInTurn), onPool(r.waitingForAddress, r.refused, r.withUnfitAddress)
 	unindexed := func(context.Context, client.FieldIndexer) error { return nil }
 	return errors.Join(
 		add(ipClaim, indexClaims(ipClaim), claims),
 		add(ipAddressClaim, indexClaims(ipAddressClaim), claims),
-		add(&ipamv1alpha1.IPPool{}, unindexed, pools, watch.Whenever(anotherState)),
+		add(&ipamv1alpha1.IPPool{}, unindexed, pools),
 	)
 }
 
@@ -402,46 +393,35 @@ func (s servedKinds) Available(ctx context.Context, object client.Object) (bool,
 	return kinds.Available(ctx)
 }
 
-// onClaim wakes the owner of a claim whose answer has changed. A claim that goes may have been
-// in the way of another one of its name, so all that wait for an address look again.
-func onClaim(waiting, next handler.MapFunc) handler.EventHandler {
-	owner, others, turn := handler.EnqueueRequestsFromMapFunc(toOwner), handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(next)
-	return handler.Funcs{
-		CreateFunc: owner.Create,
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if saysMore(e.ObjectOld, e.ObjectNew) {
-				owner.Update(ctx, e, queue)
-			}
-			if ippool.Unanswered(e.ObjectOld) && !ippool.Unanswered(e.ObjectNew) {
-				turn.Update(ctx, e, queue)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			owner.Delete(ctx, e, queue)
-			others.Delete(ctx, e, queue)
-		},
+// onClaim wakes the owner of a claim whose answer has changed, also one that does not exist any more: its claims
+// are to be released. A claim that is answered wakes those whose turn it is then. One that goes may have been in
+// the way of another one of its name, so all that wait for an address look again.
+func onClaim(waiting, next handler.MapFunc) []trigger {
+	answered := func(before, after client.Object) bool { return ippool.Unanswered(before) && !ippool.Unanswered(after) }
+	return []trigger{
+		{watch.Whenever(saysMore), toOwner},
+		{updates(answered), next},
+		{watch.Gone(), waiting},
 	}
 }
 
 // onPool wakes those that wait for an address, and those that cannot use theirs, for another pool
 // or another spec. Which other claims have its addresses matters only to those that it has
 // refused: it answers the others in their turn.
-func onPool(waiting, refused, unfit handler.MapFunc) handler.EventHandler {
-	all, again, mended := handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(refused), handler.EnqueueRequestsFromMapFunc(unfit)
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			all.Create(ctx, e, queue)
-			mended.Create(ctx, e, queue)
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			again.Update(ctx, e, queue)
-			if watch.Whenever(anotherSpec).Update(e) {
-				all.Update(ctx, e, queue)
-				mended.Update(ctx, e, queue)
-			}
-		},
-		DeleteFunc: all.Delete,
+func onPool(waiting, refused, unfit handler.MapFunc) []trigger {
+	return []trigger{
+		{watch.Whenever(anotherSpec), waiting},
+		{watch.Whenever(anotherSpec), unfit},
+		{updates(anotherState), refused},
 	}
+}
+
+// updates lets through nothing but changes of an object that matter.
+func updates[T client.Object](different func(before, after T) bool) predicate.Funcs {
+	changes := watch.Whenever(different)
+	changes.CreateFunc = func(event.CreateEvent) bool { return false }
+	changes.DeleteFunc = func(event.DeleteEvent) bool { return false }
+	return changes
 }
 
 // saysMore reports whether more has changed than the finalizers of the claim: its provider adds

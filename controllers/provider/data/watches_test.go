@@ -27,12 +27,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -47,20 +47,34 @@ func claim(owners ...metav1.OwnerReference) *ipamv1alpha1.IPClaim {
 	return &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "server-pool", OwnerReferences: owners}}
 }
 
-type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+// created, updated and deleted are what can happen to an object.
+func created(o client.Object) func(predicate.Funcs) bool {
+	return func(p predicate.Funcs) bool { return p.Create(event.CreateEvent{Object: o}) }
+}
 
-// woken are the requests that an event puts into a queue.
-func woken(t *testing.T, happens func(context.Context, handler.EventHandler, requestQueue), h handler.EventHandler) []reconcile.Request {
+func updated[T client.Object](before T, change func(T)) func(predicate.Funcs) bool {
+	after, _ := before.DeepCopyObject().(T)
+	after.SetResourceVersion(before.GetResourceVersion() + "0")
+	change(after)
+	return func(p predicate.Funcs) bool { return p.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) }
+}
+
+func deleted(o client.Object) func(predicate.Funcs) bool {
+	return func(p predicate.Funcs) bool { return p.Delete(event.DeleteEvent{Object: o}) }
+}
+
+// woken are the names of those that an event of an object wakes, sorted.
+func woken(t *testing.T, o client.Object, happens func(predicate.Funcs) bool, triggers []trigger) []string {
 	t.Helper()
-	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	defer q.ShutDown()
-	happens(t.Context(), h, q)
-	var got []reconcile.Request
-	for q.Len() > 0 {
-		r, _ := q.Get()
-		q.Done(r)
-		got = append(got, r)
+	var got []string
+	for _, trigger := range triggers {
+		if happens(trigger.matters) {
+			for _, r := range trigger.wakes(t.Context(), o) {
+				got = append(got, r.Name)
+			}
+		}
 	}
+	slices.Sort(got)
 	return got
 }
 
@@ -72,42 +86,25 @@ func only(name string) handler.MapFunc {
 func TestOnClaim(t *testing.T) {
 	owned := claim(metav1.OwnerReference{Kind: "Metal3Data", Name: "nodes-0", Controller: ptr.To(true)})
 	owned.Finalizers = []string{infrav1.DataFinalizer}
-	created := func(o client.Object) func(context.Context, handler.EventHandler, requestQueue) {
-		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
-			h.Create(ctx, event.CreateEvent{Object: o}, q)
-		}
-	}
-	updated := func(o *ipamv1alpha1.IPClaim, change func(*ipamv1alpha1.IPClaim)) func(context.Context, handler.EventHandler, requestQueue) {
-		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
-			after := o.DeepCopy()
-			after.ResourceVersion += "0"
-			change(after)
-			h.Update(ctx, event.UpdateEvent{ObjectOld: o, ObjectNew: after}, q)
-		}
-	}
 	answer := func(c *ipamv1alpha1.IPClaim) { c.Status.Address = &corev1.ObjectReference{Name: "pool-10-0-0-1"} }
 	hold := func(c *ipamv1alpha1.IPClaim) { c.Finalizers = append(c.Finalizers, "provider") }
 	dying := func(c *ipamv1alpha1.IPClaim) { c.DeletionTimestamp = ptr.To(metav1.Now()) }
-	deleted := func(o client.Object) func(context.Context, handler.EventHandler, requestQueue) {
-		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
-			h.Delete(ctx, event.DeleteEvent{Object: o}, q)
-		}
-	}
 	tests := map[string]struct {
-		happens func(context.Context, handler.EventHandler, requestQueue)
-		want    []reconcile.Request
+		claim   *ipamv1alpha1.IPClaim
+		happens func(predicate.Funcs) bool
+		want    []string
 	}{
-		"a claim that comes wakes its owner":                          {created(owned), []reconcile.Request{request("nodes-0")}},
-		"a claim that is answered wakes its owner and the next":       {updated(owned, answer), []reconcile.Request{request("nodes-0"), request("next")}},
-		"a claim that is deleted wakes its owner and the next":        {updated(owned, dying), []reconcile.Request{request("nodes-0"), request("next")}},
-		"a claim to which its provider adds a finalizer wakes none":   {updated(owned, hold), nil},
-		"a claim that goes wakes its owner and those that wait":       {deleted(owned), []reconcile.Request{request("nodes-0"), request("waiting")}},
-		"the claim of a user wakes none while it stays":               {updated(claim(), answer), nil},
-		"the claim of a user wakes those that wait when it goes away": {deleted(claim()), []reconcile.Request{request("waiting")}},
+		"a claim that comes wakes its owner":                          {owned, created(owned), []string{"nodes-0"}},
+		"a claim that is answered wakes its owner and the next":       {owned, updated(owned, answer), []string{"next", "nodes-0"}},
+		"a claim that is deleted wakes its owner and the next":        {owned, updated(owned, dying), []string{"next", "nodes-0"}},
+		"a claim to which its provider adds a finalizer wakes none":   {owned, updated(owned, hold), nil},
+		"a claim that goes wakes its owner and those that wait":       {owned, deleted(owned), []string{"nodes-0", "waiting"}},
+		"the claim of a user wakes none while it stays":               {claim(), updated(claim(), answer), nil},
+		"the claim of a user wakes those that wait when it goes away": {claim(), deleted(claim()), []string{"waiting"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, woken(t, tc.happens, onClaim(only("waiting"), only("next")))); diff != "" {
+			if diff := cmp.Diff(tc.want, woken(t, tc.claim, tc.happens, onClaim(only("waiting"), only("next")))); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})
@@ -115,63 +112,29 @@ func TestOnClaim(t *testing.T) {
 }
 
 func TestOnPool(t *testing.T) {
-	type allocations = map[string]ipamv1alpha1.IPAddressStr
-	given := func() *ipamv1alpha1.IPPool {
-		return &ipamv1alpha1.IPPool{
-			ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1, ResourceVersion: "7"},
-			Status:     ipamv1alpha1.IPPoolStatus{Allocations: allocations{"nodes-0": "10.0.0.1"}},
-		}
-	}
-	updated := func(change func(*ipamv1alpha1.IPPool)) func(context.Context, handler.EventHandler, requestQueue) {
-		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
-			after := given()
-			after.ResourceVersion = "8"
-			change(after)
-			if e := (event.UpdateEvent{ObjectOld: given(), ObjectNew: after}); watch.Whenever(anotherState).Update(e) {
-				h.Update(ctx, e, q)
-			}
-		}
+	pool := &ipamv1alpha1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1, ResourceVersion: "7"},
+		Status:     ipamv1alpha1.IPPoolStatus{Allocations: map[string]ipamv1alpha1.IPAddressStr{"nodes-0": "10.0.0.1"}},
 	}
 	tests := map[string]struct {
-		happens func(context.Context, handler.EventHandler, requestQueue)
+		happens func(predicate.Funcs) bool
 		want    []string
 	}{
-		"a pool that comes": {
-			func(ctx context.Context, h handler.EventHandler, q requestQueue) {
-				h.Create(ctx, event.CreateEvent{Object: given()}, q)
-			},
-			[]string{"unfit", "waiting"},
-		},
-		"a pool that goes": {
-			func(ctx context.Context, h handler.EventHandler, q requestQueue) {
-				h.Delete(ctx, event.DeleteEvent{Object: given()}, q)
-			},
-			[]string{"waiting"},
-		},
-		"another pool of its name": {
-			updated(func(p *ipamv1alpha1.IPPool) { p.UID = "2" }), []string{"refused", "unfit", "waiting"},
-		},
-		"a pool that grows": {
-			updated(func(p *ipamv1alpha1.IPPool) { p.Generation++ }), []string{"refused", "unfit", "waiting"},
-		},
+		"a pool that comes":        {created(pool), []string{"unfit", "waiting"}},
+		"a pool that goes":         {deleted(pool), []string{"unfit", "waiting"}},
+		"another pool of its name": {updated(pool, func(p *ipamv1alpha1.IPPool) { p.UID = "2" }), []string{"refused", "unfit", "waiting"}},
+		"a pool that grows":        {updated(pool, func(p *ipamv1alpha1.IPPool) { p.Generation++ }), []string{"refused", "unfit", "waiting"}},
 		"a pool that gives an address": {
-			updated(func(p *ipamv1alpha1.IPPool) { p.Status.Allocations["nodes-1"] = "10.0.0.2" }), []string{"refused"},
+			updated(pool, func(p *ipamv1alpha1.IPPool) { p.Status.Allocations["nodes-1"] = "10.0.0.2" }), []string{"refused"},
 		},
-		"a pool that gets one back": {
-			updated(func(p *ipamv1alpha1.IPPool) { p.Status.Allocations = nil }), []string{"refused"},
-		},
+		"a pool that gets one back": {updated(pool, func(p *ipamv1alpha1.IPPool) { p.Status.Allocations = nil }), []string{"refused"}},
 		"a pool that only notes the time": {
-			updated(func(p *ipamv1alpha1.IPPool) { p.Status.LastUpdated = ptr.To(metav1.Now()) }), nil,
+			updated(pool, func(p *ipamv1alpha1.IPPool) { p.Status.LastUpdated = ptr.To(metav1.Now()) }), nil,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, r := range woken(t, tc.happens, onPool(only("waiting"), only("refused"), only("unfit"))) {
-				got = append(got, r.Name)
-			}
-			slices.Sort(got)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, woken(t, pool, tc.happens, onPool(only("waiting"), only("refused"), only("unfit")))); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})
@@ -237,8 +200,8 @@ func TestAClaimOfAnotherKindThanItsPool(t *testing.T) {
 	if err := server.Client.Create(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	claims := addressClaims{client: server.Client, live: server.Client}
-	if err := claims.release(t.Context(), addressClaim{claim}); err != nil {
+	r := &Reconciler{Client: server.Client, Live: server.Client}
+	if err := r.releaseClaim(t.Context(), addressClaim{claim}); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); !apierrors.IsNotFound(err) {

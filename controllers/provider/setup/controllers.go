@@ -334,7 +334,7 @@ func addData(ctx context.Context, s *shared, options controller.Options) error {
 	if err != nil {
 		return err
 	}
-	return newData(s, measurements).SetupWithManager(ctx, s.mgr, options)
+	return newData(s, measurements).SetupWithManager(ctx, s.mgr, s.local, s.remote, options)
 }
 
 func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
@@ -342,8 +342,6 @@ func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
 		Client:           s.client,
 		Live:             s.mgr.GetAPIReader(),
 		Hosts:            s.claims,
-		Local:            s.local,
-		Remote:           s.remote,
 		Secrets:          s.secrets,
 		Recorder:         s.mgr.GetEventRecorder(reporter),
 		Metrics:          measurements,
