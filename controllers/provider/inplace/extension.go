@@ -69,8 +69,8 @@ type objects struct {
 }
 
 // advance takes one step after the other until there is none to take now.
-func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (Plan, error) {
-	var plan Plan
+func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (updatePlan, error) {
+	var plan updatePlan
 	asked := false
 	for range maxSteps {
 		o, err := e.read(ctx, machine)
@@ -79,9 +79,9 @@ func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (Plan
 		}
 		facts := o.observed()
 		facts.Asked = asked
-		plan = Next(facts)
+		plan = nextPlan(facts)
 		switch plan.Step {
-		case Wait, Done, Refuse:
+		case stepWait, stepDone, stepRefuse:
 			return plan, nil
 		}
 		ctrl.LoggerFrom(ctx).Info("Taking a step of an update in place", "step", plan.Step)
@@ -90,7 +90,7 @@ func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (Plan
 		} else if err != nil {
 			return plan, fmt.Errorf("step %s: %w", plan.Step, err)
 		}
-		asked = asked || plan.Step == Ask
+		asked = asked || plan.Step == stepAsk
 	}
 	return plan, nil
 }
@@ -121,11 +121,11 @@ func find[T client.Object](ctx context.Context, reader client.Reader, key client
 }
 
 // observed are the facts that the next step depends on.
-func (o objects) observed() Observed {
+func (o objects) observed() updateFacts {
 	if o.machine == nil || o.infra == nil || !metav1.IsControlledBy(o.infra, o.machine) {
-		return Observed{}
+		return updateFacts{}
 	}
-	facts := Observed{
+	facts := updateFacts{
 		Updating:     updating(o.machine, o.infra),
 		ControlPlane: util.IsControlPlaneMachine(o.machine),
 		Rebuild:      o.infra.Annotations[infrav1.RebuildAnnotation],
@@ -138,10 +138,10 @@ func (o objects) observed() Observed {
 		return facts
 	}
 	facts.Marked = o.infra.Annotations[infrav1.HeldConfigAnnotation] == o.config.Name
-	facts.Token = Token(o.machine.Spec.Version, o.infra.Spec, o.config.Spec)
+	facts.Token = tokenOf(o.machine.Spec.Version, o.infra.Spec, o.config.Spec)
 	pause, paused := o.config.Annotations[clusterv1.PausedAnnotation]
 	held := pause == infrav1.UpdatePause
-	facts.Data = Data{
+	facts.Data = dataFacts{
 		Supported: true,
 		Token:     o.config.Annotations[infrav1.RebuildAnnotation],
 		Held:      held,
@@ -162,35 +162,35 @@ func updating(machine *clusterv1.Machine, infra *infrav1.Metal3Machine) bool {
 }
 
 // act takes one step: one write, which is locked on what the step was decided on.
-func (e *Extension) act(ctx context.Context, o objects, step Step) error {
+func (e *Extension) act(ctx context.Context, o objects, step updateStep) error {
 	switch step {
-	case Mark:
+	case stepMark:
 		before := o.infra.DeepCopy()
 		metav1.SetMetaDataAnnotation(&o.infra.ObjectMeta, infrav1.HeldConfigAnnotation, o.config.Name)
 		return e.Client.Patch(ctx, o.infra, patch.Locked(before))
-	case Hold:
+	case stepHold:
 		before := o.config.DeepCopy()
 		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, clusterv1.PausedAnnotation, infrav1.UpdatePause)
 		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
 		o.config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = ""
 		return e.Client.Patch(ctx, o.config, patch.Locked(before))
-	case Forget:
+	case stepForget:
 		before := o.config.DeepCopy()
 		o.config.Status.Initialization.DataSecretCreated, o.config.Status.DataSecretName = nil, ""
 		return e.Client.Status().Patch(ctx, o.config, patch.Locked(before))
-	case Unname:
+	case stepUnname:
 		before := o.machine.DeepCopy()
 		o.machine.Spec.Bootstrap.DataSecretName = nil
 		return e.Client.Patch(ctx, o.machine, patch.Locked(before))
-	case Ask:
+	case stepAsk:
 		before := o.infra.DeepCopy()
 		metav1.SetMetaDataAnnotation(&o.infra.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
 		return e.Client.Patch(ctx, o.infra, patch.Locked(before))
-	case Release:
+	case stepRelease:
 		before := o.config.DeepCopy()
 		delete(o.config.Annotations, clusterv1.PausedAnnotation)
 		return e.Client.Patch(ctx, o.config, patch.Locked(before))
-	case Wait, Done, Refuse:
+	case stepWait, stepDone, stepRefuse:
 	}
 	return nil
 }

@@ -68,8 +68,8 @@ func (e *Extension) CanUpdateMachineSet(
 
 // offer returns what is covered, in a namespace where it can be carried out. An update that was begun
 // without the rights for it would never end.
-func (e *Extension) offer(ctx context.Context, namespace string, current, desired Set) (Patches, string, error) {
-	patches, why := Covered(current, desired)
+func (e *Extension) offer(ctx context.Context, namespace string, current, desired machineSet) (setPatches, string, error) {
+	patches, why := covered(current, desired)
 	if why != "" {
 		ctrl.LoggerFrom(ctx).V(4).Info("No update in place", "reason", why)
 		return patches, why, nil
@@ -81,12 +81,12 @@ func (e *Extension) offer(ctx context.Context, namespace string, current, desire
 	why = fmt.Sprintf("The provider manager may not %s in this namespace: bind the ClusterRole capm3-in-place-updates there, "+
 		"or leave the namespace out of the ExtensionConfig", missing)
 	ctrl.LoggerFrom(ctx).Info("No update in place", "reason", why)
-	return Patches{}, why, nil
+	return setPatches{}, why, nil
 }
 
 // setOf reads one side of a request.
-func setOf(objects runtimehooksv1.CanUpdateMachineSetRequestObjects) (Set, error) {
-	set := Set{Version: objects.MachineSet.Spec.Template.Spec.Version}
+func setOf(objects runtimehooksv1.CanUpdateMachineSetRequestObjects) (machineSet, error) {
+	set := machineSet{Version: objects.MachineSet.Spec.Template.Spec.Version}
 	for _, o := range []struct {
 		into *map[string]any
 		raw  runtime.RawExtension
@@ -99,7 +99,7 @@ func setOf(objects runtimehooksv1.CanUpdateMachineSetRequestObjects) (Set, error
 			continue
 		}
 		if err := json.Unmarshal(o.raw.Raw, o.into); err != nil {
-			return Set{}, fmt.Errorf("the %s of the request is no object", o.what)
+			return machineSet{}, fmt.Errorf("the %s of the request is no object", o.what)
 		}
 	}
 	return set, nil
@@ -127,12 +127,12 @@ func (e *Extension) UpdateMachine(
 	case err != nil:
 		ctrl.LoggerFrom(ctx).Error(err, "Update in place failed")
 		fail(response, "The objects of the Machine cannot be read or written; the log of the provider manager says why. It is tried again")
-	case plan.Step == Refuse:
+	case plan.Step == stepRefuse:
 		fail(response, plan.Message)
 	default:
 		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 		response.SetMessage(plan.Message)
-		if plan.Step != Done {
+		if plan.Step != stepDone {
 			response.SetRetryAfterSeconds(int32(askAgain.Seconds()))
 		}
 	}

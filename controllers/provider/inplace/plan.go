@@ -30,10 +30,10 @@ import (
 // tokenLength is how many hexadecimal digits of the hash a token has.
 const tokenLength = 32
 
-// Token stands for what a server is to run. It is the text of the rebuild, so that a manager
+// tokenOf identifies what a server is to run. It is the text of the rebuild, so that a manager
 // that was killed goes on with the same one. What the bootstrap provider fills in when it
 // makes data is no part of it.
-func Token(version string, machine infrav1.Metal3MachineSpec, config bootstrapv1.KubeadmConfigSpec) string {
+func tokenOf(version string, machine infrav1.Metal3MachineSpec, config bootstrapv1.KubeadmConfigSpec) string {
 	config.JoinConfiguration.Discovery = bootstrapv1.Discovery{}
 	text, err := json.Marshal([]any{version, machine.Image, machine.CustomDeploy, config})
 	if err != nil {
@@ -43,8 +43,8 @@ func Token(version string, machine infrav1.Metal3MachineSpec, config bootstrapv1
 	return hex.EncodeToString(sum[:])[:tokenLength]
 }
 
-// Observed is everything that the next step of an update may depend on.
-type Observed struct {
+// updateFacts is everything that the next step of an update may depend on.
+type updateFacts struct {
 	// Updating is true if Cluster API has chosen the Machine for an update in place.
 	Updating bool
 	// ControlPlane is true if the Machine is one of a control plane.
@@ -61,11 +61,11 @@ type Observed struct {
 	// what it was asked before.
 	Asked bool
 	// Data is the bootstrap data.
-	Data Data
+	Data dataFacts
 }
 
-// Data is what is known of the bootstrap data of a Machine.
-type Data struct {
+// dataFacts is what is known of the bootstrap data of a Machine.
+type dataFacts struct {
 	// Supported is true if the kubeadm bootstrap provider makes it.
 	Supported bool
 	// Token is the one that the data was held for last; empty means never.
@@ -76,56 +76,56 @@ type Data struct {
 	Made, Named bool
 }
 
-// Step is what is to be done now.
-type Step string
+// updateStep is what is to be done now.
+type updateStep string
 
 // The steps of an update, in their order. The bootstrap provider makes data once, and again only
 // when neither its object nor the Machine names any. Each of the two would restore the name on the
 // other, so it is paused until both are cleared.
 const (
-	// Mark has the Metal3Machine name the KubeadmConfig, whose pause the machine controller ends.
-	Mark Step = "Mark"
-	// Hold pauses the KubeadmConfig and takes the used token off its spec.
-	Hold Step = "Hold"
-	// Forget has the status of the KubeadmConfig forget the data.
-	Forget Step = "Forget"
-	// Unname takes the name of the data off the Machine. A server without is not booted.
-	Unname Step = "Unname"
-	// Ask asks for the server to be written anew.
-	Ask Step = "Ask"
-	// Release takes back a hold that was not needed. That of an empty server, or of an update that was
+	// stepMark has the Metal3Machine name the KubeadmConfig, whose pause the machine controller ends.
+	stepMark updateStep = "Mark"
+	// stepHold pauses the KubeadmConfig and takes the used token off its spec.
+	stepHold updateStep = "Hold"
+	// stepForget has the status of the KubeadmConfig forget the data.
+	stepForget updateStep = "Forget"
+	// stepUnname takes the name of the data off the Machine. A server without is not booted.
+	stepUnname updateStep = "Unname"
+	// stepAsk asks for the server to be written anew.
+	stepAsk updateStep = "Ask"
+	// stepRelease takes back a hold that was not needed. That of an empty server, or of an update that was
 	// called off, is ended by the machine controller.
-	Release Step = "Release"
-	// Wait has nothing to do now.
-	Wait Step = "Wait"
-	// Done means that the server runs what it should.
-	Done Step = "Done"
-	// Refuse means that the Machine cannot be updated in place.
-	Refuse Step = "Refuse"
+	stepRelease updateStep = "Release"
+	// stepWait has nothing to do now.
+	stepWait updateStep = "Wait"
+	// stepDone means that the server runs what it should.
+	stepDone updateStep = "Done"
+	// stepRefuse means that the Machine cannot be updated in place.
+	stepRefuse updateStep = "Refuse"
 )
 
-// Plan is the next step, and the answer to Cluster API.
-type Plan struct {
-	Step    Step
+// updatePlan is the next step, and the answer to Cluster API.
+type updatePlan struct {
+	Step    updateStep
 	Message string
 }
 
-// Next returns the next step of an update. It is taken from what is observed alone, so that it
+// nextPlan returns the next step of an update. It is taken from what is observed alone, so that it
 // does not matter who has taken the ones before.
-func Next(o Observed) Plan {
+func nextPlan(o updateFacts) updatePlan {
 	switch {
 	case !o.Updating:
-		return Plan{Refuse, "Cluster API has not marked Machine and Metal3Machine for an update in place"}
+		return updatePlan{stepRefuse, "Cluster API has not marked Machine and Metal3Machine for an update in place"}
 	case o.ControlPlane:
-		return Plan{Refuse, "The server of a control plane is not written anew, since its member of etcd would lose its data"}
+		return updatePlan{stepRefuse, "The server of a control plane is not written anew, since its member of etcd would lose its data"}
 	case !o.Data.Supported:
-		return Plan{Refuse, "The bootstrap data is not made from a KubeadmConfig, so that no new data can be made"}
+		return updatePlan{stepRefuse, "The bootstrap data is not made from a KubeadmConfig, so that no new data can be made"}
 	case o.Rebuild == o.Token && o.Rebuilt == o.Token && o.Data.Held:
-		return Plan{Release, "The server runs what it should"}
+		return updatePlan{stepRelease, "The server runs what it should"}
 	case o.Rebuild == o.Token && o.Rebuilt == o.Token:
-		return Plan{Done, ""}
+		return updatePlan{stepDone, ""}
 	case o.Data.Paused:
-		return Plan{Wait, "The KubeadmConfig is paused: remove the annotation, so that new bootstrap data can be made"}
+		return updatePlan{stepWait, "The KubeadmConfig is paused: remove the annotation, so that new bootstrap data can be made"}
 	case o.Rebuild != o.Token:
 		return begin(o)
 	default:
@@ -137,36 +137,36 @@ const withdrawn = "The bootstrap data of the server is withdrawn, since it canno
 
 // begin has the former data forgotten before it asks for the rebuild, so that no server boots
 // with it.
-func begin(o Observed) Plan {
+func begin(o updateFacts) updatePlan {
 	switch {
 	case !o.Marked:
-		return Plan{Mark, withdrawn}
+		return updatePlan{stepMark, withdrawn}
 	case !o.Data.Held || o.Data.Token != o.Token:
-		return Plan{Hold, withdrawn}
+		return updatePlan{stepHold, withdrawn}
 	case o.Data.Made:
-		return Plan{Forget, withdrawn}
+		return updatePlan{stepForget, withdrawn}
 	case o.Data.Named:
-		return Plan{Unname, withdrawn}
+		return updatePlan{stepUnname, withdrawn}
 	default:
-		return Plan{Ask, "The server is asked to be written anew"}
+		return updatePlan{stepAsk, "The server is asked to be written anew"}
 	}
 }
 
 // goOn follows the rebuild. Cluster API may write the name of former data once more from a
 // cache that is behind.
-func goOn(o Observed) Plan {
+func goOn(o updateFacts) updatePlan {
 	message := o.Message
 	if message == "" || o.Asked {
 		message = "Waiting for the server to be written anew"
 	}
 	switch {
 	case o.Data.Held && !o.Marked:
-		return Plan{Mark, message}
+		return updatePlan{stepMark, message}
 	case o.Data.Held && o.Data.Made:
-		return Plan{Forget, message}
+		return updatePlan{stepForget, message}
 	case o.Data.Held && o.Data.Named:
-		return Plan{Unname, message}
+		return updatePlan{stepUnname, message}
 	default:
-		return Plan{Wait, message}
+		return updatePlan{stepWait, message}
 	}
 }

@@ -27,17 +27,17 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Set is what the Machines of a MachineSet are made from.
-type Set struct {
+// machineSet is what the Machines of a MachineSet are made from.
+type machineSet struct {
 	// Version is the version of Kubernetes; empty means none.
 	Version string
 	// Infrastructure and Bootstrap are the templates; Bootstrap is nil if there is none.
 	Infrastructure, Bootstrap map[string]any
 }
 
-// Patches are the changes that are made in place, as JSON patches of the present objects. An object
+// setPatches are the changes that are made in place, as JSON patches of the present objects. An object
 // without a patch stays as it is.
-type Patches struct {
+type setPatches struct {
 	Set, Infrastructure, Bootstrap []byte
 }
 
@@ -52,15 +52,15 @@ type operation struct {
 // server, for other data or for another claim.
 func fields() []string { return []string{"image", "customDeploy"} }
 
-// Covered returns what a rebuild of the servers changes on the way from current to desired;
+// covered returns what a rebuild of the servers changes on the way from current to desired;
 // Cluster API replaces the Machines if something is left. Why is the reason if nothing is covered.
-func Covered(current, desired Set) (patches Patches, why string) {
-	for _, s := range []Set{current, desired} {
+func covered(current, desired machineSet) (patches setPatches, why string) {
+	for _, s := range []machineSet{current, desired} {
 		if kindOf(s.Infrastructure) != (schema.GroupKind{Group: infrav1.GroupName, Kind: "Metal3MachineTemplate"}) {
-			return Patches{}, "The machines are not made from a Metal3MachineTemplate"
+			return setPatches{}, "The machines are not made from a Metal3MachineTemplate"
 		}
 		if kindOf(s.Bootstrap) != (schema.GroupKind{Group: bootstrapv1.GroupVersion.Group, Kind: "KubeadmConfigTemplate"}) {
-			return Patches{}, "The bootstrap data is not made from a KubeadmConfigTemplate, so that no new data can be made for a server that joins again"
+			return setPatches{}, "The bootstrap data is not made from a KubeadmConfigTemplate, so that no new data can be made for a server that joins again"
 		}
 	}
 	if current.Version != desired.Version {

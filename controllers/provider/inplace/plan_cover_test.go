@@ -24,7 +24,7 @@ import (
 )
 
 // set reads templates from what is written in spec.template.spec.
-func set(t *testing.T, version, infra, bootstrap string) Set {
+func set(t *testing.T, version, infra, bootstrap string) machineSet {
 	t.Helper()
 	object := func(apiVersion, kind, spec string) map[string]any {
 		o := map[string]any{"apiVersion": apiVersion, "kind": kind}
@@ -35,7 +35,7 @@ func set(t *testing.T, version, infra, bootstrap string) Set {
 		o["spec"] = map[string]any{"template": map[string]any{"spec": inner}}
 		return o
 	}
-	return Set{
+	return machineSet{
 		Version:        version,
 		Infrastructure: object("infrastructure.cluster.x-k8s.io/v1beta2", "Metal3MachineTemplate", infra),
 		Bootstrap:      object("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfigTemplate", bootstrap),
@@ -50,7 +50,7 @@ const (
 func TestCovered(t *testing.T) {
 	type want struct{ Set, Infrastructure, Bootstrap, Why string }
 	tests := map[string]struct {
-		current, desired Set
+		current, desired machineSet
 		want             want
 	}{
 		"nothing": {current: set(t, "v1", `{}`, `{}`), desired: set(t, "v1", `{}`, `{}`)},
@@ -90,7 +90,7 @@ func TestCovered(t *testing.T) {
 			want: want{Infrastructure: `[{"op":"add","path":"/spec/template/spec/image","value":{"checksum":"b","url":"http://x/2"}}]`},
 		},
 		"nothing of another infrastructure": {
-			current: set(t, "v1", `{}`, `{}`), desired: func() Set {
+			current: set(t, "v1", `{}`, `{}`), desired: func() machineSet {
 				s := set(t, "v2", `{}`, `{}`)
 				s.Infrastructure["kind"] = "OtherMachineTemplate"
 				return s
@@ -98,8 +98,8 @@ func TestCovered(t *testing.T) {
 			want: want{Why: "The machines are not made from a Metal3MachineTemplate"},
 		},
 		"nothing without new bootstrap data": {
-			current: func() Set { s := set(t, "v1", `{`+oldImage+`}`, `{}`); s.Bootstrap = nil; return s }(),
-			desired: func() Set { s := set(t, "v1", `{`+newImage+`}`, `{}`); s.Bootstrap = nil; return s }(),
+			current: func() machineSet { s := set(t, "v1", `{`+oldImage+`}`, `{}`); s.Bootstrap = nil; return s }(),
+			desired: func() machineSet { s := set(t, "v1", `{`+newImage+`}`, `{}`); s.Bootstrap = nil; return s }(),
 			want: want{
 				Why: "The bootstrap data is not made from a KubeadmConfigTemplate, so that no new data can be made for a server that joins again",
 			},
@@ -107,7 +107,7 @@ func TestCovered(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, why := Covered(tc.current, tc.desired)
+			p, why := covered(tc.current, tc.desired)
 			got := want{string(p.Set), string(p.Infrastructure), string(p.Bootstrap), why}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("patches (-want +got):\n%s", diff)

@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // TestUpdate plays an update: after each event the steps that can be taken are taken, and
 // written down.
 func TestUpdate(t *testing.T) {
-	o := Observed{Updating: true, Token: "t-2", Data: Data{Supported: true, Made: true, Named: true}}
+	o := updateFacts{Updating: true, Token: "t-2", Data: dataFacts{Supported: true, Made: true, Named: true}}
 	var out strings.Builder
 	for _, event := range []struct {
 		what   string
@@ -69,7 +69,7 @@ func TestUpdate(t *testing.T) {
 		o.Asked = false
 		fmt.Fprintln(&out, event.what)
 		for range 8 {
-			p := Next(o)
+			p := nextPlan(o)
 			fmt.Fprintf(&out, "    %s: %s\n", p.Step, p.Message)
 			if take(&o, p.Step) {
 				break
@@ -80,37 +80,37 @@ func TestUpdate(t *testing.T) {
 }
 
 // take carries a step out; rests is true if there was none.
-func take(o *Observed, step Step) (rests bool) {
+func take(o *updateFacts, step updateStep) (rests bool) {
 	switch step {
-	case Mark:
+	case stepMark:
 		o.Marked = true
-	case Hold:
+	case stepHold:
 		o.Data.Held, o.Data.Token = true, o.Token
-	case Forget:
+	case stepForget:
 		o.Data.Made = false
-	case Unname:
+	case stepUnname:
 		o.Data.Named = false
-	case Ask:
+	case stepAsk:
 		o.Rebuild, o.Asked = o.Token, true
-	case Release:
+	case stepRelease:
 		o.Data.Held = false
-	case Wait, Done, Refuse:
+	case stepWait, stepDone, stepRefuse:
 		return true
 	}
 	return false
 }
 
 func TestRefused(t *testing.T) {
-	able := Observed{Updating: true, Token: "t", Data: Data{Supported: true}}
-	for name, change := range map[string]func(*Observed){
-		"an update that Cluster API did not ask for": func(o *Observed) { o.Updating = false },
-		"a control plane":      func(o *Observed) { o.ControlPlane = true },
-		"other bootstrap data": func(o *Observed) { o.Data.Supported = false },
+	able := updateFacts{Updating: true, Token: "t", Data: dataFacts{Supported: true}}
+	for name, change := range map[string]func(*updateFacts){
+		"an update that Cluster API did not ask for": func(o *updateFacts) { o.Updating = false },
+		"a control plane":      func(o *updateFacts) { o.ControlPlane = true },
+		"other bootstrap data": func(o *updateFacts) { o.Data.Supported = false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := able
 			change(&o)
-			if p := Next(o); p.Step != Refuse || p.Message == "" {
+			if p := nextPlan(o); p.Step != stepRefuse || p.Message == "" {
 				t.Errorf("plan %+v", p)
 			}
 		})
@@ -120,7 +120,7 @@ func TestRefused(t *testing.T) {
 func TestToken(t *testing.T) {
 	machine := infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/1"}}
 	config := bootstrapv1.KubeadmConfigSpec{}
-	token := Token("v1", machine, config)
+	token := tokenOf("v1", machine, config)
 	if len(token) > 63 || token == "" {
 		t.Errorf("token %q", token)
 	}
@@ -129,8 +129,8 @@ func TestToken(t *testing.T) {
 	unrelated := machine
 	unrelated.ProviderID = "metal3://a/b/c"
 	for name, other := range map[string]string{
-		"what the bootstrap provider fills in": Token("v1", machine, joined),
-		"what no rebuild changes":              Token("v1", unrelated, config),
+		"what the bootstrap provider fills in": tokenOf("v1", machine, joined),
+		"what no rebuild changes":              tokenOf("v1", unrelated, config),
 	} {
 		if other != token {
 			t.Errorf("%s changes the token", name)
@@ -139,9 +139,9 @@ func TestToken(t *testing.T) {
 	changed := config
 	changed.PreKubeadmCommands = []string{"true"}
 	for name, other := range map[string]string{
-		"the version":   Token("v2", machine, config),
-		"the image":     Token("v1", infrav1.Metal3MachineSpec{}, config),
-		"the bootstrap": Token("v1", machine, changed),
+		"the version":   tokenOf("v2", machine, config),
+		"the image":     tokenOf("v1", infrav1.Metal3MachineSpec{}, config),
+		"the bootstrap": tokenOf("v1", machine, changed),
 	} {
 		if other == token {
 			t.Errorf("%s does not change the token", name)
