@@ -177,7 +177,7 @@ func (c *collector) metaData(spec *infrav1.MetaData) {
 		spec.IPAddressesFromPool, spec.PrefixesFromPool, spec.GatewaysFromPool, spec.DNSServersFromPool,
 	}
 	for _, entry := range slices.Concat(lists...) {
-		c.add(Ask{Pool: NewPool(entry.Name, entry.APIGroup, entry.Kind)})
+		c.add(Ask{Pool: newPool(entry.Name, entry.APIGroup, entry.Kind)})
 	}
 }
 
@@ -199,7 +199,7 @@ func (c *collector) networkData(spec *infrav1.NetworkData) {
 }
 
 func (c *collector) named(pool string) {
-	c.add(Ask{Pool: NewPool(pool, "", "")})
+	c.add(Ask{Pool: newPool(pool, "", "")})
 }
 
 func (c *collector) network(n Network) {
@@ -223,10 +223,10 @@ func (c *collector) gateway(n Network, route int, source Source) {
 
 // The kind of pool that a template means when it names none.
 const (
-	// Metal3Group is the API group of ip-address-manager.
-	Metal3Group = "ipam.metal3.io"
-	// Metal3Kind is its kind of pool.
-	Metal3Kind = "IPPool"
+	// metal3Group is the API group of ip-address-manager.
+	metal3Group = "ipam.metal3.io"
+	// metal3Kind is its kind of pool.
+	metal3Kind = "IPPool"
 )
 
 // Pool identifies an address pool of the machine's namespace.
@@ -239,20 +239,20 @@ type Pool struct {
 // Metal3 reports whether the pool is asked by an IPClaim of ip-address-manager. All
 // others are asked by an IPAddressClaim of Cluster API's IPAM contract.
 func (p Pool) Metal3() bool {
-	return p.APIGroup == Metal3Group && p.Kind == Metal3Kind
+	return p.APIGroup == metal3Group && p.Kind == metal3Kind
 }
 
 func (p Pool) String() string {
 	return fmt.Sprintf("%s.%s %q", p.Kind, p.APIGroup, p.Name)
 }
 
-// NewPool returns the pool with the defaults of the API filled in.
-func NewPool(name, apiGroup, kind string) Pool {
+// newPool returns the pool with the defaults of the API filled in.
+func newPool(name, apiGroup, kind string) Pool {
 	if apiGroup == "" {
-		apiGroup = Metal3Group
+		apiGroup = metal3Group
 	}
 	if kind == "" {
-		kind = Metal3Kind
+		kind = metal3Kind
 	}
 	return Pool{Name: name, APIGroup: apiGroup, Kind: kind}
 }
@@ -295,10 +295,10 @@ func (s Source) Pool(f metadata.Facts) (Pool, error) {
 		if err != nil {
 			return Pool{}, err
 		}
-		return NewPool(name, "", ""), nil
+		return newPool(name, "", ""), nil
 	case s.Ref != nil && s.Ref.Name != "":
-		return NewPool(s.Ref.Name, s.Ref.APIGroup, s.Ref.Kind), nil
+		return newPool(s.Ref.Name, s.Ref.APIGroup, s.Ref.Kind), nil
 	default:
-		return NewPool(s.Name, "", ""), nil
+		return newPool(s.Name, "", ""), nil
 	}
 }

@@ -108,9 +108,9 @@ func DataOf(claim metav1.Object) (name string, known bool) {
 func PoolOf(claim metav1.Object) Pool {
 	switch claim := claim.(type) {
 	case *ipamv1alpha1.IPClaim:
-		return NewPool(claim.Spec.Pool.Name, "", "")
+		return newPool(claim.Spec.Pool.Name, "", "")
 	case *capipamv1.IPAddressClaim:
-		return NewPool(claim.Spec.PoolRef.Name, claim.Spec.PoolRef.APIGroup, claim.Spec.PoolRef.Kind)
+		return newPool(claim.Spec.PoolRef.Name, claim.Spec.PoolRef.APIGroup, claim.Spec.PoolRef.Kind)
 	default:
 		return Pool{}
 	}

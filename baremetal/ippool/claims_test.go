@@ -73,7 +73,7 @@ func TestClaims(t *testing.T) {
 		got, want any
 	}{
 		"an IPPool is asked by an IPClaim, which notes how the pool was then": {
-			got: request("nodes-0").IPClaim(first(NewPool("pool", "", "")), "now"),
+			got: request("nodes-0").IPClaim(first(newPool("pool", "", "")), "now"),
 			want: &ipamv1alpha1.IPClaim{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
 				ObjectMeta: noted(claimMeta("nodes-0-pool", map[string]string{"cluster": "a"}), "now"),
@@ -81,7 +81,7 @@ func TestClaims(t *testing.T) {
 			},
 		},
 		"with addresses by host name, the claim has the name of the host and says whose it is": {
-			got: request("server").IPClaim(first(NewPool("pool", "", "")), "now"),
+			got: request("server").IPClaim(first(newPool("pool", "", "")), "now"),
 			want: &ipamv1alpha1.IPClaim{
 				TypeMeta: metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
 				ObjectMeta: noted(claimMeta("server-pool", map[string]string{
@@ -91,7 +91,7 @@ func TestClaims(t *testing.T) {
 			},
 		},
 		"a second network on the pool has a claim of its own, which names it": {
-			got: request("server").IPClaim(Ask{Pool: NewPool("pool", "", ""), Network: "storage"}, "now"),
+			got: request("server").IPClaim(Ask{Pool: newPool("pool", "", ""), Network: "storage"}, "now"),
 			want: &ipamv1alpha1.IPClaim{
 				TypeMeta: metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
 				ObjectMeta: forNetwork("storage", noted(claimMeta("server-pool-storage", map[string]string{
@@ -101,7 +101,7 @@ func TestClaims(t *testing.T) {
 			},
 		},
 		"the id of a network that cannot be part of a name is hashed": {
-			got: request("nodes-0").IPAddressClaim(Ask{Pool: NewPool("pool", "g", "K"), Network: "Storage_1"}),
+			got: request("nodes-0").IPAddressClaim(Ask{Pool: newPool("pool", "g", "K"), Network: "Storage_1"}),
 			want: &capipamv1.IPAddressClaim{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.cluster.x-k8s.io/v1beta2", Kind: "IPAddressClaim"},
 				ObjectMeta: forNetwork("Storage_1", claimMeta("nodes-0-pool-6e78c8d1", map[string]string{"cluster": "a"})),
@@ -109,7 +109,7 @@ func TestClaims(t *testing.T) {
 			},
 		},
 		"every other pool is asked by an IPAddressClaim": {
-			got: request("nodes-0").IPAddressClaim(first(NewPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool"))),
+			got: request("nodes-0").IPAddressClaim(first(newPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool"))),
 			want: &capipamv1.IPAddressClaim{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.cluster.x-k8s.io/v1beta2", Kind: "IPAddressClaim"},
 				ObjectMeta: claimMeta("nodes-0-pool", map[string]string{"cluster": "a"}),
@@ -130,14 +130,14 @@ func TestClaims(t *testing.T) {
 
 func TestLongNamesAreCutAndStayApart(t *testing.T) {
 	long := strings.Repeat("a", 250)
-	one, other := request(long).ClaimName(first(NewPool("pool-1", "", ""))), request(long).ClaimName(first(NewPool("pool-2", "", "")))
+	one, other := request(long).ClaimName(first(newPool("pool-1", "", ""))), request(long).ClaimName(first(newPool("pool-2", "", "")))
 	if len(one) != 253 || one == other {
 		t.Errorf("%q and %q", one, other)
 	}
 	r := request("server")
 	r.Data.Labels = nil
 	r.Data.Name = long
-	if label := r.IPClaim(first(NewPool("pool", "", "")), "now").Labels[infrav1.DataNameLabel]; len(label) != 63 {
+	if label := r.IPClaim(first(newPool("pool", "", "")), "now").Labels[infrav1.DataNameLabel]; len(label) != 63 {
 		t.Errorf("label %q", label)
 	}
 }
@@ -198,7 +198,7 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestNext(t *testing.T) {
-	metal3, other := NewPool("pool", "", ""), NewPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool")
+	metal3, other := newPool("pool", "", ""), newPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool")
 	answered, refused := Answer{AddressName: "a"}, Answer{Problem: "exhausted"}
 	askAgain := Step{
 		Release: true, Reason: infrav1.WaitingForAddressesReason,
@@ -318,7 +318,7 @@ func TestNext(t *testing.T) {
 
 // TestUnfit shows when an address that cannot be used is given back: never twice for one spec.
 func TestUnfit(t *testing.T) {
-	pool := NewPool("pool", "", "")
+	pool := newPool("pool", "", "")
 	state := func(uid types.UID, generation int64, holder string) string {
 		return State(&ipamv1alpha1.IPPool{
 			ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation},
@@ -339,7 +339,7 @@ func TestUnfit(t *testing.T) {
 		"asks where its user has deleted the claim":   {Observed{Claim: ClaimDying, AskedState: asked, PoolState: asked}, true, `"c" was deleted`},
 		"names the remedy where no state is recorded": {Observed{Claim: ClaimHeld, PoolState: asked}, false, `delete IPClaim "c"`},
 		"names the remedy for pools of other providers": {
-			Observed{Ask: Ask{Pool: NewPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool")}, Claim: ClaimHeld}, false, `delete IPAddressClaim "c"`,
+			Observed{Ask: Ask{Pool: newPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool")}, Claim: ClaimHeld}, false, `delete IPAddressClaim "c"`,
 		},
 	}
 	for name, tc := range tests {
@@ -393,7 +393,7 @@ func TestState(t *testing.T) {
 }
 
 func TestDataOf(t *testing.T) {
-	metal3, other := NewPool("pool", "", ""), NewPool("six", "ipam.cluster.x-k8s.io", "InClusterIPPool")
+	metal3, other := newPool("pool", "", ""), newPool("six", "ipam.cluster.x-k8s.io", "InClusterIPPool")
 	long := request("host-0")
 	long.Data.Name = strings.Repeat("n", maxLabel+1)
 	cut := request("nodes-0")
@@ -426,7 +426,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("room beside %d: %d, want %d", unanswered, got, want)
 		}
 	}
-	asked := request("nodes-0").IPClaim(first(NewPool("pool", "", "")), "")
+	asked := request("nodes-0").IPClaim(first(newPool("pool", "", "")), "")
 	if !Unanswered(asked) {
 		t.Error("a new claim counts as answered")
 	}
@@ -442,7 +442,7 @@ func TestRoom(t *testing.T) {
 		}
 	}
 	ready := metav1.Condition{Type: capipamv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse, Reason: "Full"}
-	other := request("nodes-0").IPAddressClaim(first(NewPool("six", "ipam.cluster.x-k8s.io", "InClusterIPPool")))
+	other := request("nodes-0").IPAddressClaim(first(newPool("six", "ipam.cluster.x-k8s.io", "InClusterIPPool")))
 	if !Unanswered(other) {
 		t.Error("a new claim of another provider counts as answered")
 	}

@@ -177,7 +177,7 @@ func Unfit(o Observed, problem string) Step {
 
 func missingAPI(pool Pool) string {
 	if pool.Metal3() {
-		return fmt.Sprintf("%s cannot be asked, the cluster does not know IPClaims of group %s: install ip-address-manager", pool, Metal3Group)
+		return fmt.Sprintf("%s cannot be asked, the cluster does not know IPClaims of group %s: install ip-address-manager", pool, metal3Group)
 	}
 	return fmt.Sprintf("%s cannot be asked, the cluster does not know IPAddressClaims of group ipam.cluster.x-k8s.io: "+
 		"install an IPAM provider of Cluster API", pool)

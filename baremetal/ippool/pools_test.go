@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -144,8 +145,8 @@ networkData:
 		},
 	}
 	given := metadata.Facts{
-		Machine:       metadata.Object{Name: "m", Annotations: map[string]string{"pool": "from-annotation"}},
-		Metal3Machine: metadata.Object{Name: "m"},
+		Machine:       metav1.ObjectMeta{Name: "m", Annotations: map[string]string{"pool": "from-annotation"}},
+		Metal3Machine: metav1.ObjectMeta{Name: "m"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -39,8 +39,8 @@ type Facts struct {
 	// Index is the index of the machine among those of the template.
 	Index int32
 	// Machine and Metal3Machine are the objects that the data is for.
-	Machine       Object
-	Metal3Machine Object
+	Machine       metav1.ObjectMeta
+	Metal3Machine metav1.ObjectMeta
 	// Host is the server behind the machine.
 	Host hardware.Host
 	// RemoteHost means that the server is registered in another cluster, where namespaces mean
@@ -59,8 +59,8 @@ func NewFacts(
 	return Facts{
 		Namespace:     data.Namespace,
 		Index:         ptr.Deref(data.Spec.Index, 0),
-		Machine:       object(machine),
-		Metal3Machine: object(metal3Machine),
+		Machine:       machine.ObjectMeta,
+		Metal3Machine: metal3Machine.ObjectMeta,
 		Host:          host,
 		RemoteHost:    remote(metal3Machine),
 	}
@@ -74,10 +74,6 @@ func remote(machine *infrav1.Metal3Machine) bool {
 	return found || problem != nil
 }
 
-func object(o metav1.Object) Object {
-	return Object{Name: o.GetName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
-}
-
 // AddressRef names one of the addresses that a machine has from pools. The first from a pool has no
 // Network; it is also the one that metadata refers to.
 type AddressRef struct {
@@ -86,13 +82,6 @@ type AddressRef struct {
 	// Network is the id of the network of the template that has the address for
 	// itself, because another network has the first one.
 	Network string
-}
-
-// Object is what a template sees of an API object.
-type Object struct {
-	Name        string
-	Labels      map[string]string
-	Annotations map[string]string
 }
 
 // Address is what a pool gave to the machine.
@@ -107,24 +96,21 @@ type Address struct {
 	DNSServers []string
 }
 
-// Object returns the object that a template names; false for a word that no
-// template may use.
-func (f Facts) Object(object infrav1.DataObject) (Object, bool) {
+// object returns the object that a template names.
+func (f Facts) object(object infrav1.DataObject) metav1.ObjectMeta {
 	switch object {
 	case infrav1.DataObjectMachine:
-		return f.Machine, true
+		return f.Machine
 	case infrav1.DataObjectMetal3Machine:
-		return f.Metal3Machine, true
-	case infrav1.DataObjectBareMetalHost:
-		return Object{Name: f.Host.Name, Labels: f.Host.Labels, Annotations: f.Host.Annotations}, true
+		return f.Metal3Machine
 	default:
-		return Object{}, false
+		return metav1.ObjectMeta{Name: f.Host.Name, Labels: f.Host.Labels, Annotations: f.Host.Annotations}
 	}
 }
 
 // Annotation returns an annotation that must exist and not be empty.
 func (f Facts) Annotation(object infrav1.DataObject, key string) (string, error) {
-	source, _ := f.Object(object)
+	source := f.object(object)
 	if value := source.Annotations[key]; value != "" {
 		return value, nil
 	}
@@ -141,11 +127,11 @@ func (f Facts) InterfaceMAC(name string) (string, error) {
 		return mac, nil
 	}
 	known := f.Host.Interfaces()
-	return "", InterfaceNotFoundError{Interface: name, Known: known, NoMAC: slices.Contains(known, name)}
+	return "", interfaceNotFoundError{Interface: name, Known: known, NoMAC: slices.Contains(known, name)}
 }
 
-// BootMAC returns the MAC address that the server boots from.
-func (f Facts) BootMAC() (string, error) {
+// bootMAC returns the MAC address that the server boots from.
+func (f Facts) bootMAC() (string, error) {
 	if f.Host.BootMACAddress == "" {
 		return "", fmt.Errorf("host %q has no boot MAC address: set spec.bootMACAddress of the BareMetalHost", f.Host.Name)
 	}
@@ -168,9 +154,9 @@ func (f Facts) ForeignHost() bool {
 	return f.RemoteHost || f.Host.Namespace != f.Namespace
 }
 
-// InterfaceNotFoundError is that of a template which names a network interface that
+// interfaceNotFoundError is that of a template which names a network interface that
 // the server does not have, or not with a MAC address.
-type InterfaceNotFoundError struct {
+type interfaceNotFoundError struct {
 	// Interface is the name that the template asks for.
 	Interface string
 	// Known are the names that it could have asked for.
@@ -179,7 +165,7 @@ type InterfaceNotFoundError struct {
 	NoMAC bool
 }
 
-func (e InterfaceNotFoundError) Error() string {
+func (e interfaceNotFoundError) Error() string {
 	known := "none, the host has not been inspected"
 	if len(e.Known) > 0 {
 		known = strings.Join(e.Known, ", ")
@@ -192,9 +178,9 @@ func (e InterfaceNotFoundError) Error() string {
 		"or select hosts that have it", e.Interface, known)
 }
 
-// IsInterfaceNotFound finds an InterfaceNotFoundError in the chain of err.
+// IsInterfaceNotFound finds the error of a network interface that is not there in the chain of err.
 func IsInterfaceNotFound(err error) bool {
-	return errors.As(err, &InterfaceNotFoundError{})
+	return errors.As(err, &interfaceNotFoundError{})
 }
 
 // AddressNotFoundError is that of an address which is not known.

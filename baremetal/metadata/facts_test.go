@@ -34,8 +34,8 @@ import (
 func given() Facts {
 	return Facts{
 		Namespace:     "tenant",
-		Machine:       Object{Name: "machine", Annotations: map[string]string{"a": "1"}},
-		Metal3Machine: Object{Name: "m3m", Annotations: map[string]string{"a": "2"}},
+		Machine:       metav1.ObjectMeta{Name: "machine", Annotations: map[string]string{"a": "1"}},
+		Metal3Machine: metav1.ObjectMeta{Name: "m3m", Annotations: map[string]string{"a": "2"}},
 		Host: hardware.Host{
 			Name: "server", Namespace: "infra", BootMACAddress: "52:54:00:00:00:01",
 			Labels: map[string]string{"l": "3"}, Annotations: map[string]string{"a": "3", "empty": ""},
@@ -48,26 +48,22 @@ func given() Facts {
 func TestObject(t *testing.T) {
 	tests := map[string]struct {
 		object infrav1.DataObject
-		want   Object
-		found  bool
+		want   metav1.ObjectMeta
 	}{
-		"the Machine":       {object: infrav1.DataObjectMachine, want: given().Machine, found: true},
-		"the Metal3Machine": {object: infrav1.DataObjectMetal3Machine, want: given().Metal3Machine, found: true},
+		"the Machine":       {object: infrav1.DataObjectMachine, want: given().Machine},
+		"the Metal3Machine": {object: infrav1.DataObjectMetal3Machine, want: given().Metal3Machine},
 		"the host as it is published": {
 			object: infrav1.DataObjectBareMetalHost,
-			want: Object{
+			want: metav1.ObjectMeta{
 				Name: "server", Labels: map[string]string{"l": "3"},
 				Annotations: map[string]string{"a": "3", "empty": ""},
 			},
-			found: true,
 		},
-		"an unknown word finds nothing": {object: "cluster"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, found := given().Object(tc.object)
-			if diff := cmp.Diff(tc.want, got); diff != "" || found != tc.found {
-				t.Errorf("found %v, object (-want +got):\n%s", found, diff)
+			if diff := cmp.Diff(tc.want, given().object(tc.object)); diff != "" {
+				t.Errorf("object (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -101,7 +97,7 @@ func TestLookups(t *testing.T) {
 		"an interface that is missing": {
 			look:    func(f Facts) (any, error) { return f.InterfaceMAC("eth1") },
 			want:    "",
-			wantErr: InterfaceNotFoundError{Interface: "eth1", Known: []string{"eth0"}},
+			wantErr: interfaceNotFoundError{Interface: "eth1", Known: []string{"eth0"}},
 			message: `the host has no network interface "eth1" (it has: eth0): name one of those in a new Metal3DataTemplate, or select hosts that have it`,
 		},
 		"an interface without a MAC address": {
@@ -110,7 +106,7 @@ func TestLookups(t *testing.T) {
 				return f.InterfaceMAC("eth1")
 			},
 			want:    "",
-			wantErr: InterfaceNotFoundError{Interface: "eth1", Known: []string{"eth1"}, NoMAC: true},
+			wantErr: interfaceNotFoundError{Interface: "eth1", Known: []string{"eth1"}, NoMAC: true},
 			message: `network interface "eth1" of the host has no MAC address in the HardwareData (it has: eth1): ` +
 				`let the owner of the host inspect it again, or name another interface in a new Metal3DataTemplate`,
 		},
@@ -120,17 +116,17 @@ func TestLookups(t *testing.T) {
 				return f.InterfaceMAC("eth1")
 			},
 			want:    "",
-			wantErr: InterfaceNotFoundError{Interface: "eth1"},
+			wantErr: interfaceNotFoundError{Interface: "eth1"},
 			message: `the host has no network interface "eth1" (it has: none, the host has not been inspected): name one of those in a new Metal3DataTemplate, or select hosts that have it`,
 		},
 		"the boot MAC address": {
-			look: func(f Facts) (any, error) { return f.BootMAC() },
+			look: func(f Facts) (any, error) { return f.bootMAC() },
 			want: "52:54:00:00:00:01",
 		},
 		"a boot MAC address that is missing": {
 			look: func(f Facts) (any, error) {
 				f.Host.BootMACAddress = ""
-				return f.BootMAC()
+				return f.bootMAC()
 			},
 			want:    "",
 			message: `host "server" has no boot MAC address: set spec.bootMACAddress of the BareMetalHost`,
@@ -167,7 +163,7 @@ func TestLookups(t *testing.T) {
 }
 
 func TestIsInterfaceNotFound(t *testing.T) {
-	err := errors.Join(errors.New("other"), fmt.Errorf("bond: %w", InterfaceNotFoundError{Interface: "eth1"}))
+	err := errors.Join(errors.New("other"), fmt.Errorf("bond: %w", interfaceNotFoundError{Interface: "eth1"}))
 	if !IsInterfaceNotFound(err) {
 		t.Errorf("%v is not recognized", err)
 	}

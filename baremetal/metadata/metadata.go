@@ -28,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -35,9 +36,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
-// providerIDKey always carries the provider ID without its prefix, so that a
+// ProviderIDKey always carries the provider ID without its prefix, so that a
 // template can pass it to the kubelet; no template can override it.
-const providerIDKey = "providerid"
+const ProviderIDKey = "providerid"
 
 // Document is one of the documents that a server finds on its config drive. Each
 // is in a secret of its own.
@@ -123,8 +124,8 @@ func (w *writer) hostInterfaces(entries []infrav1.MetaDataHostInterface) {
 	for _, entry := range entries {
 		var mac string
 		var err error
-		if entry.FromBootMAC != nil && *entry.FromBootMAC {
-			mac, err = w.facts.BootMAC()
+		if ptr.Deref(entry.FromBootMAC, false) {
+			mac, err = w.facts.bootMAC()
 		} else {
 			mac, err = w.facts.InterfaceMAC(entry.Interface)
 		}
@@ -150,10 +151,6 @@ func prefix(a Address) string {
 
 func (w *writer) pool(list string, entries []infrav1.FromPool, value func(Address) string) {
 	for _, entry := range entries {
-		if entry.Name == "" {
-			w.set(list, entry.Key, "", errors.New("the entry names no pool: set name"))
-			continue
-		}
 		address, err := w.facts.Address(AddressRef{Pool: entry.Name})
 		w.set(list, entry.Key, value(address), err)
 	}
@@ -161,11 +158,7 @@ func (w *writer) pool(list string, entries []infrav1.FromPool, value func(Addres
 
 func (w *writer) indexes(entries []infrav1.MetaDataIndex) {
 	for _, entry := range entries {
-		var offset int64
-		if entry.Offset != nil {
-			offset = int64(*entry.Offset)
-		}
-		number := offset + int64(w.facts.Index)*int64(max(entry.Step, 1))
+		number := int64(ptr.Deref(entry.Offset, 0)) + int64(w.facts.Index)*int64(max(entry.Step, 1))
 		w.values[entry.Key] = entry.Prefix + strconv.FormatInt(number, 10) + entry.Suffix
 	}
 }
@@ -174,25 +167,14 @@ func (w *writer) indexes(entries []infrav1.MetaDataIndex) {
 // missing is an empty value.
 func (w *writer) objects(spec *infrav1.MetaData) {
 	for _, entry := range spec.ObjectNames {
-		object, err := w.object(entry.Object)
-		w.set("objectNames", entry.Key, object.Name, err)
+		w.values[entry.Key] = w.facts.object(entry.Object).Name
 	}
 	for _, entry := range spec.FromLabels {
-		object, err := w.object(entry.Object)
-		w.set("fromLabels", entry.Key, object.Labels[entry.Label], err)
+		w.values[entry.Key] = w.facts.object(entry.Object).Labels[entry.Label]
 	}
 	for _, entry := range spec.FromAnnotations {
-		object, err := w.object(entry.Object)
-		w.set("fromAnnotations", entry.Key, object.Annotations[entry.Annotation], err)
+		w.values[entry.Key] = w.facts.object(entry.Object).Annotations[entry.Annotation]
 	}
-}
-
-func (w *writer) object(word infrav1.DataObject) (Object, error) {
-	object, ok := w.facts.Object(word)
-	if !ok {
-		return Object{}, fmt.Errorf("unknown object %q: use machine, metal3machine or baremetalhost", word)
-	}
-	return object, nil
 }
 
 // identity writes what makes a machine distinct from all others. Names of
@@ -210,7 +192,7 @@ func (w *writer) identity() {
 	if !id.Valid() {
 		w.problems = append(w.problems, fmt.Errorf("provider ID %q is incomplete: the host is not known yet", id.Path()))
 	}
-	w.values[providerIDKey] = id.Path()
+	w.values[ProviderIDKey] = id.Path()
 }
 
 func (w *writer) setDefault(key, value string) {

@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -37,8 +38,8 @@ func known() Facts {
 	return Facts{
 		Namespace: "tenant",
 		Index:     2,
-		Machine:   Object{Name: "machine"},
-		Metal3Machine: Object{
+		Machine:   metav1.ObjectMeta{Name: "machine"},
+		Metal3Machine: metav1.ObjectMeta{
 			Name: "m3m", Annotations: map[string]string{"asset": "0x2a"},
 		},
 		Host: hardware.Host{
@@ -133,20 +134,6 @@ func TestRenderRefuses(t *testing.T) {
 		"a pool that has not answered": {
 			spec: infrav1.MetaData{PrefixesFromPool: []infrav1.FromPool{{Key: "p", Name: "slow"}}},
 			want: `metaData.prefixesFromPool[p]: pool "slow" has not given an address yet`,
-		},
-		"an entry that names no pool": {
-			spec: infrav1.MetaData{GatewaysFromPool: []infrav1.FromPool{{Key: "g"}}},
-			want: `metaData.gatewaysFromPool[g]: the entry names no pool: set name`,
-		},
-		"unknown objects, all of them": {
-			spec: infrav1.MetaData{
-				ObjectNames:     []infrav1.MetaDataObjectName{{Key: "a", Object: "cluster"}},
-				FromLabels:      []infrav1.MetaDataFromLabel{{Key: "b", Object: "cluster", Label: "l"}},
-				FromAnnotations: []infrav1.MetaDataFromAnnotation{{Key: "c", Object: "cluster", Annotation: "l"}},
-			},
-			want: `metaData.objectNames[a]: unknown object "cluster": use machine, metal3machine or baremetalhost
-metaData.fromLabels[b]: unknown object "cluster": use machine, metal3machine or baremetalhost
-metaData.fromAnnotations[c]: unknown object "cluster": use machine, metal3machine or baremetalhost`,
 		},
 		"a host that is not known": {
 			change: func(f *Facts) { f.Host = hardware.Host{} },

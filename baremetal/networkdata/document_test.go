@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -69,8 +70,8 @@ func read(tb testing.TB, path string) []byte {
 func machine() metadata.Facts {
 	return metadata.Facts{
 		Namespace: "tenant",
-		Machine:   metadata.Object{Name: "machine", Annotations: map[string]string{"pool": "four", "bond-mac": "52:54:00:00:00:01"}},
-		Metal3Machine: metadata.Object{Name: "m3m", Annotations: map[string]string{
+		Machine:   metav1.ObjectMeta{Name: "machine", Annotations: map[string]string{"pool": "four", "bond-mac": "52:54:00:00:00:01"}},
+		Metal3Machine: metav1.ObjectMeta{Name: "m3m", Annotations: map[string]string{
 			"mac": "52:54:00:00:00:0a", "asset": "7", "pool": "four", "pool6": "six",
 		}},
 		Host: hardware.Host{

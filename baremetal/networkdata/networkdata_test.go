@@ -25,6 +25,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -39,10 +40,10 @@ var update = flag.Bool("update", false, "write the golden files")
 func known() metadata.Facts {
 	return metadata.Facts{
 		Namespace: "tenant",
-		Machine: metadata.Object{Name: "machine", Annotations: map[string]string{
+		Machine: metav1.ObjectMeta{Name: "machine", Annotations: map[string]string{
 			"pool": "four", "empty": "", "bond-mac": "52:54:00:00:00:01",
 		}},
-		Metal3Machine: metadata.Object{
+		Metal3Machine: metav1.ObjectMeta{
 			Name: "m3m", Annotations: map[string]string{"mac": "52-54-00-00-00-0a", "bad": "52:54:00", "pool": "four", "pool6": "six"},
 		},
 		Host: hardware.Host{

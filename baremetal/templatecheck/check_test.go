@@ -26,6 +26,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -325,10 +326,10 @@ func nested(i int) string {
 // is rendered.
 func TestKeysWinAsTheyAreRendered(t *testing.T) {
 	f := metadata.Facts{
-		Namespace: "from namespaces", Machine: metadata.Object{
+		Namespace: "from namespaces", Machine: metav1.ObjectMeta{
 			Name: "from objectNames", Labels: map[string]string{"l": "from fromLabels"}, Annotations: map[string]string{"a": "from fromAnnotations"},
 		},
-		Metal3Machine: metadata.Object{Name: "m"},
+		Metal3Machine: metav1.ObjectMeta{Name: "m"},
 		Host:          hardware.Host{Name: "h", Namespace: "from namespaces", NICs: []hardware.NIC{{Name: "n", MAC: "from fromHostInterfaces"}}},
 		Addresses: map[metadata.AddressRef]metadata.Address{{Pool: "p"}: {
 			Address: "from ipAddressesFromPool", Prefix: 24, Gateway: "from gatewaysFromPool", DNSServers: []string{"from dnsServersFromPool"},

@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -60,7 +61,7 @@ func TestWhatIsTakenIsRendered(t *testing.T) {
 // complete are the facts of a machine that lacks nothing that draw may ask for.
 func complete() metadata.Facts {
 	f := metadata.Facts{
-		Machine: metadata.Object{Annotations: map[string]string{
+		Machine: metav1.ObjectMeta{Annotations: map[string]string{
 			"m0": "52:54:00:00:01:00", "m1": "52:54:00:00:01:01", "m2": "52:54:00:00:01:02",
 		}},
 		Host: hardware.Host{NICs: []hardware.NIC{

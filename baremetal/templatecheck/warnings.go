@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
@@ -46,9 +47,6 @@ func Warnings(spec infrav1.Metal3DataTemplateSpec, path *field.Path) []string {
 	}
 	return text.Warnings(found...)
 }
-
-// providerIDKey is the key of the metadata that no template can set.
-const providerIDKey = "providerid"
 
 // hiddenKeys finds keys that several lists set: only one of them counts.
 func hiddenKeys(spec *infrav1.MetaData, path *field.Path) iter.Seq[string] {
@@ -70,7 +68,7 @@ func hiddenKeys(spec *infrav1.MetaData, path *field.Path) iter.Seq[string] {
 // hiddenKey names the list that sets a key and does not count, if there is one.
 func hiddenKey(key string, in []string) string {
 	switch {
-	case key == providerIDKey:
+	case key == metadata.ProviderIDKey:
 		return fmt.Sprintf("always holds the provider ID: what %s says does not count", strings.Join(in, " and "))
 	case len(in) > 1:
 		return fmt.Sprintf("is in %s: only %s counts", strings.Join(in, " and "), in[0])

@@ -26,6 +26,7 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/ptr"
 
@@ -106,7 +107,7 @@ type generator struct {
 
 func (g *generator) template() (*infrav1.NetworkData, metadata.Facts) {
 	g.given = metadata.Facts{
-		Machine: metadata.Object{Name: "machine", Annotations: map[string]string{"pool": "four-1", "mac": "52-54-00-00-01-01"}},
+		Machine: metav1.ObjectMeta{Name: "machine", Annotations: map[string]string{"pool": "four-1", "mac": "52-54-00-00-01-01"}},
 		Host:    hardware.Host{Name: "server"},
 	}
 	for i := range 1 + g.IntN(4) {
