@@ -87,6 +87,10 @@ docker-build: ## Build the images of both managers
 release: build-managers bin/tools/kustomize bin/tools/cyclonedx-gomod ## Write a release into OUT: a repository for clusterctl, with the plugin of kubectl
 	DOCKER="$(DOCKER)" IMAGE_PREFIX="$(IMAGE_PREFIX)" IMAGE_TAG="$(IMAGE_TAG)" IMAGE_DIGESTS="$(IMAGE_DIGESTS)" hack/release.sh "$(OUT)" "$(RELEASE)"
 
+.PHONY: release-notes
+release-notes: ## Print the changes since the tag FROM
+	@hack/release-notes.sh "$(or $(FROM),$(error FROM is the tag of the release before))" HEAD
+
 .PHONY: kubectl-metal3
 kubectl-metal3: ## Write the plugin of kubectl into OUT: an archive per platform and the manifest for krew
 	hack/kubectl-metal3.sh "$(OUT)/kubectl-metal3/$(RELEASE)" "$(RELEASE)"
@@ -235,6 +239,10 @@ verify-modules: ## Check that go.mod and go.sum of every module are tidy
 		go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy" >&2; exit 1; }; \
 	done
 
+.PHONY: verify-api
+verify-api: bin/tools/crdify ## Check that the CRDs break nothing which the release in the folder PREVIOUS serves
+	@hack/verify-api.sh "$(or $(PREVIOUS),$(error PREVIOUS is the folder of a release, as make release writes it))"
+
 .PHONY: lint
 lint: bin/tools/golangci-lint lint-api ## Check the code; MODULES=test PACKAGES=./hostclaim/... only that of these packages
 	@for module in $(MODULES); do \
@@ -258,6 +266,9 @@ bin/tools/controller-gen: hack/tools/go.sum
 
 bin/tools/kustomize: hack/tools/go.sum
 	go -C hack/tools build -o "$(CURDIR)/$@" sigs.k8s.io/kustomize/kustomize/v5
+
+bin/tools/crdify: hack/tools/go.sum
+	go -C hack/tools build -o "$(CURDIR)/$@" sigs.k8s.io/crdify
 
 bin/tools/cyclonedx-gomod: hack/tools/go.sum
 	go -C hack/tools build -o "$(CURDIR)/$@" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
