@@ -50,8 +50,8 @@ var errNameTaken = errors.New("the name of the HostClaim is taken")
 // applyClaim brings the claim in line with the plan.
 func (r *Reconciler) applyClaim(ctx context.Context, s *scope) (err error) {
 	if s.plan.Claim == nil {
-		taken := func(w Wait) bool { return w.Reason == infrav1.HostClaimNameTakenReason }
-		if s.Remote != nil && slices.ContainsFunc(s.plan.Waits, taken) {
+		taken := func(c metav1.Condition) bool { return c.Reason == infrav1.HostClaimNameTakenReason }
+		if s.Remote != nil && slices.ContainsFunc(s.plan.Conditions, taken) {
 			return errNameTaken // the plan reports it
 		}
 		return nil
@@ -93,7 +93,7 @@ func (r *Reconciler) confirmRebuild(ctx context.Context, s *scope) error {
 // applyName writes the secret that gives the server the name of its machine. It is created and never changed,
 // since the server reads it when it boots; it goes with its machine.
 func (r *Reconciler) applyName(ctx context.Context, s *scope) error {
-	if s.plan.Name == nil {
+	if !s.plan.WriteName {
 		return nil
 	}
 	const condition = infrav1.Metal3DataReadyCondition
@@ -104,7 +104,7 @@ func (r *Reconciler) applyName(ctx context.Context, s *scope) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       s.Machine.Namespace,
-			Name:            s.plan.Name.Secret,
+			Name:            metadata.SecretName(s.Machine.Name),
 			Labels:          map[string]string{clusterv1.ClusterNameLabel: s.Cluster.Name},
 			OwnerReferences: []metav1.OwnerReference{ownedBy(s.Machine)},
 		},
@@ -129,27 +129,27 @@ func (r *Reconciler) applyDataClaim(ctx context.Context, s *scope) error {
 	if s.dataClaim != nil {
 		return patch.Restore(ctx, r.Client, s.dataClaim, []metav1.OwnerReference{ownedBy(s.Machine)}, infrav1.MachineFinalizer)
 	}
-	if s.plan.Data == nil {
+	if s.plan.DataTemplate == "" {
 		return nil
 	}
-	desired := desiredDataClaim(s.Machine, s.Cluster.Name, *s.plan.Data)
+	desired := desiredDataClaim(s.Machine, s.Cluster.Name, s.plan.DataTemplate, s.plan.DataDomain)
 	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired),
-		"Metal3DataTemplate", klog.KRef(desired.Namespace, s.plan.Data.Template))
+		"Metal3DataTemplate", klog.KRef(desired.Namespace, s.plan.DataTemplate))
 	return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 		"The Metal3DataClaim of the machine cannot be written", patch.Apply(ctx, r.Client, desired, infrav1.MachineFieldOwner))
 }
 
 // desiredDataClaim is the claim for data, whole. Our finalizer holds it until the server is free: addresses of
 // a running server must not go to another one.
-func desiredDataClaim(machine *infrav1.Metal3Machine, cluster string, request DataRequest) *infrav1.Metal3DataClaim {
+func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template, domain string) *infrav1.Metal3DataClaim {
 	labels := maps.Clone(machine.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	labels[clusterv1.ClusterNameLabel] = cluster
 	var annotations map[string]string
-	if request.FailureDomain != "" {
-		annotations = map[string]string{infrav1.HostFailureDomainAnnotation: request.FailureDomain}
+	if domain != "" {
+		annotations = map[string]string{infrav1.HostFailureDomainAnnotation: domain}
 	}
 	return &infrav1.Metal3DataClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3DataClaim"},
@@ -163,7 +163,7 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster string, request Da
 			OwnerReferences: []metav1.OwnerReference{ownedBy(machine)},
 		},
 		Spec: infrav1.Metal3DataClaimSpec{
-			Template: &infrav1.Metal3ObjectRef{Name: request.Template, Namespace: machine.Namespace},
+			Template: &infrav1.Metal3ObjectRef{Name: template, Namespace: machine.Namespace},
 		},
 	}
 }

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
@@ -42,7 +44,7 @@ func TestLife(t *testing.T) {
 func transcribe(t *testing.T, file string, steps []step) {
 	t.Helper()
 	var out strings.Builder
-	o := observe(infrastructure(false), func(o *Observed) { o.Bootstrap = BootstrapFacts{} })
+	o := observe(infrastructure(false), func(o *Observed) { o.Bootstrap = noUserData })
 	for _, step := range steps {
 		fmt.Fprintf(&out, "%s\n", step.what)
 		step.change(&o)
@@ -66,8 +68,13 @@ func life() []step {
 	return []step{
 		{what: "a Machine is created", change: func(*Observed) {}},
 		{what: "the Cluster's infrastructure is provisioned", change: infrastructure(true)},
-		{what: "the bootstrap provider names a secret", change: func(o *Observed) { o.Bootstrap.Secret = "boot" }},
-		{what: "the secret is written", change: func(o *Observed) { o.Bootstrap.Found = true }},
+		{what: "the bootstrap provider names a secret", change: func(o *Observed) {
+			o.Bootstrap = BootstrapFacts{
+				Secret: "boot", Reason: "BootstrapSecretNotFound",
+				Message: `Secret "boot" with the user data does not exist in namespace "tenant-a": create it, or name another one`,
+			}
+		}},
+		{what: "the secret is written", change: func(o *Observed) { o.Bootstrap.Reason, o.Bootstrap.Message = "", "" }},
 		{what: "all hosts are in use", change: func(o *Observed) { o.Claim.Phase = claims.Unbound; says("8 hosts seen: 8 in use")(o) }},
 		{what: "host-1 is freed and chosen", change: func(o *Observed) { o.Claim.Binding = true; says("binding")(o) }},
 		{what: "it is bound", change: func(o *Observed) {
@@ -112,7 +119,7 @@ func placement() []step {
 	return []step{
 		{what: "a Machine that prefers rack-a is created, with user data", change: func(o *Observed) {
 			infrastructure(true)(o)
-			o.Bootstrap = BootstrapFacts{Secret: "boot", Found: true}
+			o.Bootstrap = BootstrapFacts{Secret: "boot"}
 			prefers("rack-a")(o)
 		}},
 		{what: "a host is chosen, and both racks have templates", change: func(o *Observed) {
@@ -151,7 +158,7 @@ func replacement() []step {
 	return []step{
 		{what: "a Machine is created with user data, while another one of its group leaves", change: func(o *Observed) {
 			infrastructure(true)(o)
-			o.Bootstrap = BootstrapFacts{Secret: "boot", Found: true}
+			o.Bootstrap = BootstrapFacts{Secret: "boot"}
 			o.Group = Group{Asked: true, Desired: 1, Leaving: 1}
 		}},
 		{what: "the other one has reserved its claim", change: reserved(func(*claims.Reservation) {})},
@@ -183,8 +190,8 @@ func write(out *strings.Builder, o *Observed) {
 		}
 		o.Claim.Name, o.Claim.Deployment, o.Claim.PoweredOn = c.Name, c.Deployment, c.PoweredOn
 	}
-	if p.Data != nil && !o.Data.ClaimExists {
-		fmt.Fprintf(out, "    ask for data of %s\n", p.Data.Template)
+	if p.DataTemplate != "" && !o.Data.ClaimExists {
+		fmt.Fprintf(out, "    ask for data of %s\n", p.DataTemplate)
 	}
 	if p.ProviderID != o.Machine.Spec.ProviderID {
 		fmt.Fprintf(out, "    set provider ID %s\n", p.ProviderID)
@@ -196,7 +203,7 @@ func write(out *strings.Builder, o *Observed) {
 		fmt.Fprintf(out, "    patch Node %s: provider ID %q, host UID %q\n", n.Node, n.ProviderID, n.HostUID)
 	}
 	o.Machine.Spec.ProviderID, o.Machine.Status.Initialization.Provisioned = p.ProviderID, &p.Provisioned
-	writeWaits(out, p.Waits)
+	writeWaits(out, p.waits())
 }
 
 func writeRelease(out *strings.Builder, o *Observed) {
@@ -216,8 +223,8 @@ func writeRelease(out *strings.Builder, o *Observed) {
 	writeWaits(out, p.Waits)
 }
 
-func writeWaits(out *strings.Builder, waits []Wait) {
+func writeWaits(out *strings.Builder, waits []metav1.Condition) {
 	for _, w := range waits {
-		fmt.Fprintf(out, "    waits: %s %s: %s\n", w.Condition, w.Reason, w.Message)
+		fmt.Fprintf(out, "    waits: %s %s: %s\n", w.Type, w.Reason, w.Message)
 	}
 }

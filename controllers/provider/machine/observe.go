@@ -99,17 +99,18 @@ func (r *Reconciler) observeHost(ctx context.Context, s *scope) (err error) {
 // other Secrets of the machine may be handed out.
 func (r *Reconciler) observeBootstrap(ctx context.Context, s *scope) error {
 	r.Secrets.Ensure(s.Machine.Namespace) // before the read, so that no change is missed
-	facts := &s.Bootstrap
-	*facts = s.bootstrapRef()
-	if !s.asksForBootstrap() || facts.Invalid != "" {
+	s.Bootstrap = s.bootstrapRef()
+	if !s.asksForBootstrap() || s.Bootstrap.Reason != "" {
 		return nil
 	}
-	err := r.readBootstrap(ctx, s, facts)
-	if err == nil && facts.Invalid == "" {
-		facts.Invalid, err = r.refusedData(ctx, s)
+	refused, err := r.refusedData(ctx, s)
+	if err == nil && refused != "" {
+		s.Bootstrap.Reason, s.Bootstrap.Message = infrav1.InvalidConfigurationReason, refused
+	} else if err == nil {
+		s.Bootstrap.Reason, s.Bootstrap.Message, err = r.readBootstrap(ctx, s)
 	}
 	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
-		fmt.Sprintf("Secret %q with the user data, or one with other data, cannot be read", facts.Secret), err)
+		fmt.Sprintf("Secret %q with the user data, or one with other data, cannot be read", s.Bootstrap.Secret), err)
 }
 
 // bootstrapRef names the secret with the user data. What the Metal3Machine names wins over the bootstrap data
@@ -120,36 +121,38 @@ func (s *scope) bootstrapRef() BootstrapFacts {
 	case ref == nil || ref.Name == "":
 		return BootstrapFacts{Secret: ptr.Deref(s.Owner.Spec.Bootstrap.DataSecretName, "")}
 	case ref.Namespace != "" && ref.Namespace != s.Machine.Namespace:
-		return BootstrapFacts{Secret: ref.Name, Invalid: fmt.Sprintf(
+		return BootstrapFacts{Secret: ref.Name, Reason: infrav1.InvalidConfigurationReason, Message: fmt.Sprintf(
 			"spec.userData.namespace is %q: only secrets of namespace %q can be used", ref.Namespace, s.Machine.Namespace)}
 	default:
 		return BootstrapFacts{Secret: ref.Name}
 	}
 }
 
-// readBootstrap reads the user data, live and again only when it has changed.
-func (r *Reconciler) readBootstrap(ctx context.Context, s *scope, facts *BootstrapFacts) error {
-	if facts.Secret == "" {
-		return nil
+// readBootstrap reads the user data, live and again only when it has changed. It returns why no server can be given
+// it; empty if one can.
+func (r *Reconciler) readBootstrap(ctx context.Context, s *scope) (reason, message string, err error) {
+	name, namespace := s.Bootstrap.Secret, s.Machine.Namespace
+	if name == "" {
+		return infrav1.WaitingForBootstrapDataReason, "Waiting for the bootstrap provider to name the bootstrap data of the Machine", nil
 	}
-	namespace := s.Machine.Namespace
-	secret, err := r.Secrets.Outline(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: facts.Secret})
+	secret, err := r.Secrets.Outline(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: name})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return infrav1.BootstrapSecretNotFoundReason, fmt.Sprintf(
+			"Secret %q with the user data does not exist in namespace %q: create it, or name another one", name, namespace), nil
 	case apierrors.IsForbidden(err):
-		facts.Forbidden = hostclaims.Forbidden("get", namespace)
-		return nil
+		return infrav1.SecretsForbiddenReason, hostclaims.Forbidden("get", namespace), nil
 	case err != nil:
-		return err
+		return "", "", err
 	}
-	facts.Found = true
 	if _, found := secretkeys.Value(secretkeys.UserData, secret.Data); !found {
-		facts.Invalid = fmt.Sprintf("Secret %q has no user data: it needs the key %q", facts.Secret, secretkeys.Bootstrap)
-		return nil
+		return infrav1.InvalidConfigurationReason,
+			fmt.Sprintf("Secret %q has no user data: it needs the key %q", name, secretkeys.Bootstrap), nil
 	}
-	facts.Invalid = s.refuses(secret, secretkeys.UserData)
-	return nil
+	if why := s.refuses(secret, secretkeys.UserData); why != "" {
+		return infrav1.InvalidConfigurationReason, why, nil
+	}
+	return "", "", nil
 }
 
 // refusedData returns why one of the other Secrets that the Metal3Machine names is not handed out; empty if
@@ -293,20 +296,18 @@ func (r *Reconciler) observeDomains(ctx context.Context, s *scope) error {
 // observeName reads the secret that gives the server the name of its machine, if one is needed. As with
 // rendered secrets, one that a user has put there is taken as it is, and one of another owner is waited for to go.
 func (r *Reconciler) observeName(ctx context.Context, s *scope) error {
-	name := &s.Name
-	name.Secret = metadata.SecretName(s.Machine.Name)
 	if !needsName(s.Observed) {
 		return nil
 	}
-	secret := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Machine.Namespace, Name: name.Secret}, secret)
+	name, secret, key := &s.Name, &corev1.Secret{}, client.ObjectKey{Namespace: s.Machine.Namespace, Name: metadata.SecretName(s.Machine.Name)}
+	err := r.Live.Get(ctx, key, secret)
 	owner := metav1.GetControllerOfNoCopy(secret)
 	switch {
 	case apierrors.IsForbidden(err):
 		name.Reason, name.Message = infrav1.SecretsForbiddenReason, hostclaims.Forbidden("get", s.Machine.Namespace)
 	case err != nil:
 		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason,
-			fmt.Sprintf("Secret %q cannot be read", name.Secret), client.IgnoreNotFound(err))
+			fmt.Sprintf("Secret %q cannot be read", key.Name), client.IgnoreNotFound(err))
 	case owner != nil && owner.UID != s.Machine.UID:
 		name.Reason, name.Message = infrav1.SecretNameTakenReason, fmt.Sprintf(
 			"Secret %q belongs to %s %q: it must be deleted first", secret.Name, owner.Kind, owner.Name)
@@ -367,6 +368,6 @@ func (s *scope) nodeQuery() nodes.Query {
 // not name the copies before all of them are there, so that this is a fact of the plan as well.
 func (r *Reconciler) copySecrets(ctx context.Context, s *scope) error {
 	missing, err := s.claims.CopySecrets(ctx, s.hostClaim, Next(s.Observed).Copies, s.refuses)
-	s.Uncopied = Wait{Condition: infrav1.Metal3DataReadyCondition, Reason: missing.Reason, Message: missing.Message}
+	s.Uncopied = waiting(infrav1.Metal3DataReadyCondition, missing.Reason, missing.Message)
 	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, "The Secrets of the machine cannot be copied", err)
 }

@@ -17,9 +17,12 @@ limitations under the License.
 package machine
 
 import (
+	"cmp"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -34,10 +37,11 @@ type Plan struct {
 	Claim *claims.Wanted
 	// Reuse is what to do about the claims that are reserved for the machine's group.
 	Reuse ReusePlan
-	// Data asks for a Metal3DataClaim.
-	Data *DataRequest
-	// Name asks for the secret that names the server.
-	Name *NameRequest
+	// DataTemplate is the Metal3DataTemplate that a Metal3DataClaim is to ask for data, and DataDomain the failure
+	// domain that it was chosen for; empty for the template that the machine names.
+	DataTemplate, DataDomain string
+	// WriteName asks for the secret that names the server.
+	WriteName bool
 	// ProviderID is the value for spec.providerID, empty until known.
 	ProviderID string
 	// NodePatch is what the Node lacks.
@@ -54,27 +58,8 @@ type Plan struct {
 	// Copies are the secrets that must lie next to the claim in another cluster
 	// before the claim is applied; empty in the machine's own namespace.
 	Copies []claims.Copy
-	// Achieved are the conditions that hold, with their reasons.
-	Achieved []Achievement
-	// Waits are the reasons why the machine is not finished, most important first.
-	Waits []Wait
-}
-
-// Achievement is a condition that holds.
-type Achievement struct {
-	// Condition is the type of the condition.
-	Condition string
-	// Reason is the reason of that condition.
-	Reason string
-}
-
-// DataRequest asks for data from a template.
-type DataRequest struct {
-	// Template is the name of the Metal3DataTemplate.
-	Template string
-	// FailureDomain is the failure domain that it was chosen for; empty for the template that
-	// the machine names.
-	FailureDomain string
+	// Conditions are those that hold, and those that show what the machine waits for, in the order of its life.
+	Conditions []metav1.Condition
 }
 
 // Secrets are names of secrets in the namespace of the machine; empty means none.
@@ -83,16 +68,6 @@ type Secrets struct {
 	UserData, MetaData, NetworkData string
 	// PullSecret has the credentials for the registry of an OCI image.
 	PullSecret string
-}
-
-// Wait is one thing that the machine waits for.
-type Wait struct {
-	// Condition is the type of the condition that shows the wait.
-	Condition string
-	// Reason is the reason of that condition.
-	Reason string
-	// Message tells the owner of the machine what is missing and what to do.
-	Message string
 }
 
 // rule is one step on the way to a Node. It adds to the plan what its step
@@ -125,11 +100,16 @@ func Next(o Observed) Plan {
 }
 
 func (p *Plan) wait(condition, reason, message string) {
-	p.Waits = append(p.Waits, Wait{Condition: condition, Reason: reason, Message: message})
+	p.Conditions = append(p.Conditions, waiting(condition, reason, message))
 }
 
 func (p *Plan) achieve(condition, reason string) {
-	p.Achieved = append(p.Achieved, Achievement{Condition: condition, Reason: reason})
+	p.Conditions = append(p.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason})
+}
+
+// waiting is the condition of a machine that waits; the message tells its owner what is missing and what to do.
+func waiting(condition, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
 // needsCluster waits for the infrastructure of the Cluster, whatever kind it has.
@@ -155,36 +135,12 @@ func needsBootstrap(o Observed, p *Plan) bool {
 	if o.started() {
 		return false
 	}
-	missing, found := missingBootstrap(o)
-	if found {
-		p.wait(infrav1.AssociateBareMetalHostCondition, missing.Reason, missing.Message)
+	if o.Bootstrap.Reason != "" {
+		p.wait(infrav1.AssociateBareMetalHostCondition, o.Bootstrap.Reason, o.Bootstrap.Message)
 		return true
 	}
 	p.Secrets.UserData = o.Bootstrap.Secret
 	return false
-}
-
-// missingBootstrap returns what is missing until the user data can be given to a server, and
-// whether anything is.
-func missingBootstrap(o Observed) (missing Wait, found bool) {
-	b := o.Bootstrap
-	switch {
-	case b.Invalid != "":
-		return Wait{Reason: infrav1.InvalidConfigurationReason, Message: b.Invalid}, true
-	case b.Secret == "":
-		return Wait{
-			Reason:  infrav1.WaitingForBootstrapDataReason,
-			Message: "Waiting for the bootstrap provider to name the bootstrap data of the Machine",
-		}, true
-	case b.Forbidden != "":
-		return Wait{Reason: infrav1.SecretsForbiddenReason, Message: b.Forbidden}, true
-	case !b.Found:
-		return Wait{Reason: infrav1.BootstrapSecretNotFoundReason, Message: fmt.Sprintf(
-			"Secret %q with the user data does not exist in namespace %q: create it, or name another one",
-			b.Secret, o.Machine.Namespace)}, true
-	default:
-		return Wait{}, false
-	}
 }
 
 // reusesHost adopts the claim of a machine that was replaced, or waits for one.
@@ -204,7 +160,8 @@ func reusesHost(o Observed, p *Plan) bool {
 
 // wantsClaim desires the claim and waits until a host is bound to it.
 func wantsClaim(o Observed, p *Plan) bool {
-	if stop := claimLost(o, p); stop {
+	if reason, message := claimLost(o); reason != "" {
+		p.wait(infrav1.AssociateBareMetalHostCondition, reason, message)
 		return true
 	}
 	p.Claim = wanted(o)
@@ -212,19 +169,19 @@ func wantsClaim(o Observed, p *Plan) bool {
 		return false
 	}
 	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, whyUnbound(o.Claim))
-	p.Data = earlyData(o)
+	asksEarly(o, p)
 	return true
 }
 
-// earlyData asks for data while a host is being bound, so that the Metal3Data only waits for the
-// facts of the host. It is nil where the template depends on the failure domain of the host.
-func earlyData(o Observed) *DataRequest {
+// asksEarly asks for data while a host is being bound, so that the Metal3Data only waits for the
+// facts of the host. It does not where the template depends on the failure domain of the host.
+func asksEarly(o Observed, p *Plan) {
 	if !o.Claim.Binding || len(o.Data.ByDomain) > 0 || o.Data.Unlisted != "" {
-		return nil
+		return
 	}
 	var ahead Plan
 	wantsData(o, &ahead)
-	return ahead.Data
+	p.DataTemplate, p.DataDomain = ahead.DataTemplate, ahead.DataDomain
 }
 
 // whyUnbound returns the claim's own explanation, with a remedy where the claim only counts
@@ -241,74 +198,58 @@ func whyUnbound(claim claims.State) string {
 	}
 }
 
-// claimLost reports whether no claim must be written: its host or the claim itself is lost, it
-// is being deleted, or its name is taken. It adds the wait for that to the plan.
-func claimLost(o Observed, p *Plan) bool {
-	const condition = infrav1.AssociateBareMetalHostCondition
-	switch {
-	case o.Claim.Phase == claims.Lost:
-		p.wait(condition, infrav1.HostLostReason, "The host is gone or no longer names the HostClaim: the Machine must be replaced")
-	case o.Claim.Deleting && o.started():
-		p.wait(condition, infrav1.HostLostReason, fmt.Sprintf(
-			"HostClaim %q is being deleted and its host wiped: the Machine must be replaced", o.Claim.Name))
-	case o.Claim.Deleting:
-		p.wait(condition, infrav1.HostClaimNotBoundReason, fmt.Sprintf(
-			"HostClaim %q is being deleted; a new one will follow", o.Claim.Name))
-	case o.TakenOver:
-		p.wait(condition, infrav1.HostClaimTakenOverReason,
-			"The HostClaim of this machine belongs to a copy of it in another management cluster: delete the copy that is not needed; "+
-				"if that is the other one, set spec.consumerRef.uid of the HostClaim to the UID of this Metal3Machine first")
-	case o.Claim.Phase == claims.Absent:
-		return claimMissing(o, p)
-	default:
-		return false
+// claimLost returns why no claim must be written; empty if one may be. An equal name transfers no server from an
+// earlier machine, which was deleted without its claim: a client that may write the claim does, by the UID.
+func claimLost(o Observed) (reason, message string) {
+	claim := fmt.Sprintf("HostClaim %q", cmp.Or(o.Claim.Name, newName(o)))
+	former := ptr.Deref(o.Former, claims.Former{})
+	deleting := o.Claim.Deleting || former.Deleting && !former.Paused
+	absent := o.Claim.Phase == claims.Absent
+	replace := ""
+	if o.established() {
+		replace = ". The Machine must be replaced"
 	}
-	return true
-}
-
-// claimMissing is claimLost for a machine without a claim.
-func claimMissing(o Observed, p *Plan) bool {
-	const condition = infrav1.AssociateBareMetalHostCondition
-	switch {
-	case o.Former != nil:
-		formerClaim(o, p)
-	case o.established() && o.Remote != nil:
-		p.wait(condition, infrav1.HostLostReason, "No HostClaim of the other cluster has the origin of this machine. If it was deleted, "+
-			"its host was given back, and the Machine must be replaced; if the Metal3Machine was made anew, put the annotations "+
-			infrav1.OriginKey+" and "+infrav1.EffectiveIdentityAnnotation+" of the former one back")
-	case o.established():
-		p.wait(condition, infrav1.HostLostReason,
-			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced")
-	case o.NameTaken:
-		p.wait(condition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
-			"HostClaim %q belongs to something else: delete it, or give the Machine another name", newName(o)))
-	default:
-		return false
+	for _, lost := range []struct {
+		holds           bool
+		reason, message string
+	}{
+		{o.Claim.Phase == claims.Lost, infrav1.HostLostReason, "The host is gone or no longer names the HostClaim: the Machine must be replaced"},
+		{deleting && o.started(), infrav1.HostLostReason, claim + " is being deleted and its host wiped: the Machine must be replaced"},
+		{deleting, infrav1.HostClaimNotBoundReason, claim + " is being deleted; a new one will follow"},
+		{
+			o.TakenOver, infrav1.HostClaimTakenOverReason,
+			"The HostClaim of this machine belongs to a copy of it in another management cluster: delete the copy that is not needed; " +
+				"if that is the other one, set spec.consumerRef.uid of the HostClaim to the UID of this Metal3Machine first",
+		},
+		{
+			former.Paused && former.Deleting, infrav1.HostClaimNameTakenReason,
+			claim + " of an earlier machine of this name is being deleted and is paused: its server was not given back, runs on, " +
+				"and cannot be taken over any more. To have it wiped and given back, remove annotation " + clusterv1.PausedAnnotation +
+				" from the HostClaim" + replace,
+		},
+		{
+			o.Former != nil, infrav1.HostClaimNameTakenReason,
+			claim + " belongs to an earlier machine of this name, and its server was not given back. To go on with that server, " +
+				"make this Metal3Machine, by its UID, the controller in metadata.ownerReferences of the HostClaim; " +
+				"to have it wiped, delete the HostClaim",
+		},
+		{
+			absent && o.established() && o.Remote != nil, infrav1.HostLostReason,
+			"No HostClaim of the other cluster has the origin of this machine. If it was deleted, " +
+				"its host was given back, and the Machine must be replaced; if the Metal3Machine was made anew, put the annotations " +
+				infrav1.OriginKey + " and " + infrav1.EffectiveIdentityAnnotation + " of the former one back",
+		},
+		{
+			absent && o.established(), infrav1.HostLostReason,
+			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced",
+		},
+		{o.NameTaken, infrav1.HostClaimNameTakenReason, claim + " belongs to something else: delete it, or give the Machine another name"},
+	} {
+		if lost.holds {
+			return lost.reason, lost.message
+		}
 	}
-	return true
-}
-
-// formerClaim explains what becomes of the claim of an earlier machine of the same name, one that was
-// deleted without it. An equal name transfers no server: a client that may write the claim does, by
-// the UID.
-func formerClaim(o Observed, p *Plan) {
-	reason, message := infrav1.HostClaimNameTakenReason, "HostClaim %q belongs to an earlier machine of this name, and its server was "+
-		"not given back. To go on with that server, make this Metal3Machine, by its UID, the controller in metadata.ownerReferences "+
-		"of the HostClaim; to have it wiped, delete the HostClaim"
-	switch {
-	case !o.Former.Deleting:
-	case o.Former.Paused:
-		message = "HostClaim %q of an earlier machine of this name is being deleted and is paused: its server was not given back, runs on, " +
-			"and cannot be taken over any more. To have it wiped and given back, remove annotation " + clusterv1.PausedAnnotation + " from the HostClaim"
-	case o.established():
-		reason, message = infrav1.HostLostReason, "HostClaim %q of an earlier machine of this name is being deleted and its host wiped"
-	default:
-		reason, message = infrav1.HostClaimNotBoundReason, "HostClaim %q of an earlier machine of this name is being deleted; a new one will follow"
-	}
-	if o.Former.Deleting && o.established() {
-		message += ". The Machine must be replaced"
-	}
-	p.wait(infrav1.AssociateBareMetalHostCondition, reason, fmt.Sprintf(message, newName(o)))
+	return "", ""
 }
 
 // wanted is the claim as it should be at least; deploysImage adds to it. What
@@ -353,15 +294,8 @@ func needsFacts(o Observed, p *Plan) bool {
 		p.achieve(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostSuccessReason)
 		return false
 	}
-	w := Wait{
-		Condition: infrav1.AssociateBareMetalHostCondition,
-		Reason:    infrav1.HardwareDataMissingReason,
-		Message:   "Waiting for the hardware facts of the bound host to be published",
-	}
-	if o.Claim.FactsReason != "" {
-		w.Reason, w.Message = o.Claim.FactsReason, o.Claim.FactsMessage
-	}
-	p.Waits = append(p.Waits, w)
+	p.wait(infrav1.AssociateBareMetalHostCondition, cmp.Or(o.Claim.FactsReason, infrav1.HardwareDataMissingReason),
+		cmp.Or(o.Claim.FactsMessage, "Waiting for the hardware facts of the bound host to be published"))
 	return true
 }
 
@@ -407,9 +341,9 @@ type Observed struct {
 	Unhealthy bool
 	// Name is the secret that names the server; the zero value unless needsName.
 	Name NameFacts
-	// Uncopied is why secrets are not yet copied next to a claim in another cluster; the zero value if all
-	// are.
-	Uncopied Wait
+	// Uncopied is the condition that shows why secrets are not yet copied next to a claim in another cluster;
+	// without a reason if all are.
+	Uncopied metav1.Condition
 	// Node is the Node of the machine.
 	Node nodes.Result
 }
@@ -418,12 +352,8 @@ type Observed struct {
 type BootstrapFacts struct {
 	// Secret is the name of the secret; empty while neither the machine nor its Machine names it.
 	Secret string
-	// Found reports whether the secret exists.
-	Found bool
-	// Forbidden names the right that is missing to read the secret; empty when none is.
-	Forbidden string
-	// Invalid is why the reference cannot be followed; empty when it can.
-	Invalid string
+	// Reason and Message are why no server can be given the user data now; empty when one can, or has it.
+	Reason, Message string
 }
 
 // DataFacts are the facts about the data that the machine gets from a template.

@@ -17,6 +17,7 @@ limitations under the License.
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -95,7 +96,7 @@ func ownSecrets(o Observed, d claims.Deployment) Secrets {
 	}
 	rendered := o.Data.MetaData
 	if !usesTemplate(o.Machine.Spec) {
-		rendered = o.Name.Secret
+		rendered = metadata.SecretName(o.Machine.Name)
 	}
 	source := func(copied, name string) string {
 		if copied == "" {
@@ -142,25 +143,15 @@ func wantsTemplate(o Observed, p *Plan) bool {
 				"make it again, or have the Machine replaced", o.Data.Unlisted, hostDomain(o)))
 		return true
 	}
-	p.Data = &DataRequest{Template: ref.Name, FailureDomain: domain}
+	p.DataTemplate, p.DataDomain = ref.Name, domain
 	if o.Data.ClaimExists {
 		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
 	}
 	if o.Data.Ready {
 		return false
 	}
-	w := Wait{
-		Condition: infrav1.Metal3DataReadyCondition,
-		Reason:    infrav1.WaitingForMetal3DataReason,
-		Message:   fmt.Sprintf("Waiting for the data of Metal3DataTemplate %q to be rendered", ref.Name),
-	}
-	if o.Data.Message != "" {
-		w.Message = o.Data.Message
-	}
-	if o.Data.Reason != "" {
-		w.Reason = o.Data.Reason
-	}
-	p.Waits = append(p.Waits, w)
+	p.wait(infrav1.Metal3DataReadyCondition, cmp.Or(o.Data.Reason, infrav1.WaitingForMetal3DataReason),
+		cmp.Or(o.Data.Message, fmt.Sprintf("Waiting for the data of Metal3DataTemplate %q to be rendered", ref.Name)))
 	return true
 }
 
@@ -201,22 +192,31 @@ func deploysImage(o Observed, p *Plan) bool {
 			"The server was switched off by spec.poweredOn of HostClaim %q: set it to true to have the server run", o.Claim.Name))
 		return false
 	case o.Claim.Phase == claims.Provisioned:
-		p.achieve(infrav1.HostClaimReadyCondition, infrav1.ProvisionedReason)
+		p.Conditions = append(p.Conditions, metav1.Condition{
+			Type: infrav1.HostClaimReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.ProvisionedReason,
+			Message: cleaningNote(o.Machine.Spec.AutomatedCleaningMode),
+		})
 		return false
 	}
-	w := Wait{
-		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.ProvisioningReason,
-		Message: "Waiting for the host to be provisioned",
-	}
+	reason, message := infrav1.ProvisioningReason, "Waiting for the host to be provisioned"
 	if o.Claim.Phase == claims.Failed {
-		w.Reason = o.Claim.Reason
+		reason = o.Claim.Reason
 	}
-	if o.Claim.Message != "" && o.Claim.Deployment != nil {
-		w.Message = o.Claim.Message
+	if o.Claim.Deployment != nil {
+		message = cmp.Or(o.Claim.Message, message)
 	}
-	p.Waits = append(p.Waits, w)
+	p.wait(infrav1.HostClaimReadyCondition, reason, message)
 	// A machine that has been provisioned once still maintains its Node.
 	return !o.established()
+}
+
+// cleaningNote is the message about a cleaning mode that has less effect than it seems; empty for another one.
+func cleaningNote(mode infrav1.CleaningMode) string {
+	if mode != infrav1.CleaningModeDisabled {
+		return ""
+	}
+	return "spec.automatedCleaningMode disabled counts only while the host is kept for the next machine, by nodeReuse and where policy " +
+		"permits it: a host that is given back is cleaned, since its next tenant may be another"
 }
 
 // awaitsCopies leaves what the claim asks its host to run as it is: the claim does not name copies of secrets
@@ -226,7 +226,7 @@ func awaitsCopies(o Observed, p *Plan) {
 	if o.Claim.Deployment != nil {
 		p.Claim.Deployment, p.Claim.PoweredOn, p.Claim.Rebuild = o.Claim.Deployment, o.Claim.PoweredOn, o.Claim.Rebuild
 	}
-	p.Waits = append(p.Waits, o.Uncopied)
+	p.Conditions = append(p.Conditions, o.Uncopied)
 }
 
 // namingCopies returns what a claim asks for, with the names of copies in place of secrets. A
@@ -411,18 +411,10 @@ func foreignTemplate(namespace string, ref infrav1.Metal3ObjectRef, domain strin
 // NameFacts are the facts about the secret with the metadata that gives a server
 // the name of its machine, for machines that get no other metadata.
 type NameFacts struct {
-	// Secret is the name that the secret has, or would have.
-	Secret string
 	// Exists reports whether the secret exists with metadata in it. False unless needsName.
 	Exists bool
 	// Reason and Message are why it can neither be used nor written; empty when it can.
 	Reason, Message string
-}
-
-// NameRequest asks for that secret.
-type NameRequest struct {
-	// Secret is the name of the secret.
-	Secret string
 }
 
 // needsName reports whether a secret of our own has to give the server the name of its machine.
@@ -444,18 +436,19 @@ func nameFacts(o Observed) metadata.Facts {
 // namesServer asks for the secret and waits for it.
 func namesServer(o Observed, p *Plan) (waits bool) {
 	const condition = infrav1.Metal3DataReadyCondition
+	secret := metadata.SecretName(o.Machine.Name)
 	switch {
 	case !needsName(o):
 		return false
 	case o.Name.Exists:
-		p.Secrets.MetaData = o.Name.Secret
+		p.Secrets.MetaData = secret
 		return false
 	case o.Name.Reason != "":
 		p.wait(condition, o.Name.Reason, o.Name.Message)
 	default:
-		p.Name = &NameRequest{Secret: o.Name.Secret}
+		p.WriteName = true
 		p.wait(condition, infrav1.WaitingForMetal3DataReason, fmt.Sprintf(
-			"Waiting for secret %q to be written, which gives the server the name of its machine", o.Name.Secret))
+			"Waiting for secret %q to be written, which gives the server the name of its machine", secret))
 	}
 	return true
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
@@ -33,14 +34,13 @@ func TestNextNamesTheServer(t *testing.T) {
 	plain := func(o *Observed) { o.Machine.Spec.DataTemplate = nil }
 	name := func(n NameFacts) change { return func(o *Observed) { o.Name = n } }
 	networkOnly := func(o *Observed) { rendered(o); o.Data.MetaData = "" }
-	mine := Achievement{"Metal3DataReady", "Metal3DataSecretsReady"}
-	theirs := Achievement{"Metal3DataReady", "SecretsSetExternally"}
-	provisioning := Wait{"HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"}
-	asks := &NameRequest{Secret: "m-1-metadata"}
-	writing := Wait{
+	mine := holding("Metal3DataReady", "Metal3DataSecretsReady")
+	theirs := holding("Metal3DataReady", "SecretsSetExternally")
+	provisioning := waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned")
+	writing := waiting(
 		"Metal3DataReady", "WaitingForMetal3Data",
 		`Waiting for secret "m-1-metadata" to be written, which gives the server the name of its machine`,
-	}
+	)
 	deploys := func(metaData, networkData string) *claims.Wanted {
 		d := deployment()
 		d.MetaData, d.NetworkData = metaData, networkData
@@ -54,43 +54,43 @@ func TestNextNamesTheServer(t *testing.T) {
 			given: observe(bound, facts, plain),
 			want: Plan{
 				Claim: deploys("", ""), Secrets: Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+				Conditions: []metav1.Condition{isBound, hasClaim, theirs, provisioning},
 			},
 		},
 		"a server of another namespace is named before anything is written to it": {
-			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata"})),
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{})),
 			want: Plan{
-				Claim: claim(nil), Name: asks, Secrets: Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{writing},
+				Claim: claim(nil), WriteName: true, Secrets: Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{isBound, hasClaim, writing},
 			},
 		},
 		"a secret that is there is used": {
-			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata", Exists: true})),
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Exists: true})),
 			want: Plan{
 				Claim: deploys("m-1-metadata", ""), Secrets: Secrets{UserData: "boot", MetaData: "m-1-metadata"},
-				Achieved: []Achievement{isBound, hasClaim, mine}, Waits: []Wait{provisioning},
+				Conditions: []metav1.Condition{isBound, hasClaim, mine, provisioning},
 			},
 		},
 		"a secret that is in the way holds the machine": {
-			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata", Reason: "SecretNameTaken", Message: "delete it"})),
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Reason: "SecretNameTaken", Message: "delete it"})),
 			want: Plan{
 				Claim: claim(nil), Secrets: Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{{"Metal3DataReady", "SecretNameTaken", "delete it"}},
+				Conditions: []metav1.Condition{isBound, hasClaim, waiting("Metal3DataReady", "SecretNameTaken", "delete it")},
 			},
 		},
 		"a template that has no metadata does not name the server either": {
-			given: observe(bound, facts, networkOnly, foreignHost, name(NameFacts{Secret: "m-1-metadata"})),
+			given: observe(bound, facts, networkOnly, foreignHost, name(NameFacts{})),
 			want: Plan{
-				Claim: claim(nil), Data: &DataRequest{Template: "template"}, Name: asks,
-				Secrets:  Secrets{UserData: "boot", NetworkData: "m-1-networkdata"},
-				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{writing},
+				Claim: claim(nil), DataTemplate: "template", WriteName: true,
+				Secrets:    Secrets{UserData: "boot", NetworkData: "m-1-networkdata"},
+				Conditions: []metav1.Condition{isBound, hasClaim, writing},
 			},
 		},
 		"a template with metadata does": {
 			given: observe(bound, facts, rendered, foreignHost),
 			want: Plan{
-				Claim: deploys("m-1-metadata", "m-1-networkdata"), Data: &DataRequest{Template: "template"}, Secrets: secrets,
-				Achieved: []Achievement{isBound, hasClaim, mine}, Waits: []Wait{provisioning},
+				Claim: deploys("m-1-metadata", "m-1-networkdata"), DataTemplate: "template", Secrets: secrets,
+				Conditions: []metav1.Condition{isBound, hasClaim, mine, provisioning},
 			},
 		},
 		"metadata that the machine brings is not touched": {
@@ -99,7 +99,7 @@ func TestNextNamesTheServer(t *testing.T) {
 			}),
 			want: Plan{
 				Claim: deploys("own", ""), Secrets: Secrets{UserData: "boot", MetaData: "own"},
-				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+				Conditions: []metav1.Condition{isBound, hasClaim, theirs, provisioning},
 			},
 		},
 		"a server that was told without a name keeps what it has": {
@@ -109,7 +109,7 @@ func TestNextNamesTheServer(t *testing.T) {
 			}),
 			want: Plan{
 				Claim: deploys("", ""), Secrets: Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+				Conditions: []metav1.Condition{isBound, hasClaim, theirs, provisioning},
 			},
 		},
 	}
@@ -192,18 +192,14 @@ func TestDataTemplateOfFailureDomain(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := Next(observe(append([]change{bound, facts}, test.given...)...))
-			var got string
-			if p.Data != nil {
-				got = p.Data.Template
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, p.DataTemplate); diff != "" {
 				t.Errorf("template (-want +got):\n%s", diff)
 			}
 			if test.wait == "" {
 				test.wait = "Waiting for the data of Metal3DataTemplate \"" + test.want + "\" to be rendered"
 			}
-			if len(p.Waits) == 0 || p.Waits[0].Message != test.wait {
-				t.Errorf("waits are %v, want %q", p.Waits, test.wait)
+			if waits := p.waits(); len(waits) == 0 || waits[0].Message != test.wait {
+				t.Errorf("waits are %v, want %q", waits, test.wait)
 			}
 		})
 	}

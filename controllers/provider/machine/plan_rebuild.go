@@ -17,9 +17,11 @@ limitations under the License.
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 
@@ -80,82 +82,70 @@ func (o Observed) asksForBootstrap() bool {
 // refusesRebuild returns why the text of a rebuild is ignored; the zero value if it is not. A
 // wiped member of a control plane would stay a member of etcd, without its data, and a text in
 // a template would wipe all servers of a group at once.
-func refusesRebuild(o Observed) Wait {
-	text := o.rebuildText()
-	w := Wait{Condition: infrav1.SpecAppliedCondition, Reason: infrav1.RebuildRefusedReason}
-	switch {
+func refusesRebuild(o Observed) metav1.Condition {
+	const condition, reason = infrav1.SpecAppliedCondition, infrav1.RebuildRefusedReason
+	switch text := o.rebuildText(); {
 	case text == "":
-		return Wait{}
+		return metav1.Condition{}
 	case utf8.RuneCountInString(text) > infrav1.MaxRebuildLength:
-		w.Reason = infrav1.InvalidRebuildAnnotationReason
-		w.Message = fmt.Sprintf("Annotation %s is longer than %d characters and is ignored: write something short and new, such as a date",
-			infrav1.RebuildAnnotation, infrav1.MaxRebuildLength)
+		return waiting(condition, infrav1.InvalidRebuildAnnotationReason, fmt.Sprintf(
+			"Annotation %s is longer than %d characters and is ignored: write something short and new, such as a date",
+			infrav1.RebuildAnnotation, infrav1.MaxRebuildLength))
 	case util.IsControlPlaneMachine(o.Owner):
-		w.Message = fmt.Sprintf("Annotation %s is ignored on a machine of the control plane, whose member of etcd would lose its data: "+
-			"remove it, and have the Machine replaced", infrav1.RebuildAnnotation)
+		return waiting(condition, reason, "Annotation "+infrav1.RebuildAnnotation+" is ignored on a machine of the control plane, "+
+			"whose member of etcd would lose its data: remove it, and have the Machine replaced")
 	case text == o.Owner.Annotations[infrav1.RebuildAnnotation]:
-		w.Message = fmt.Sprintf("Annotation %s is ignored, since the Machine has it too: a template would have all servers of "+
-			"its machines wiped at once. Remove it there, and set another text on one Metal3Machine after the other", infrav1.RebuildAnnotation)
+		return waiting(condition, reason, "Annotation "+infrav1.RebuildAnnotation+" is ignored, since the Machine has it too: "+
+			"a template would have all servers of its machines wiped at once. Remove it there, and set another text on "+
+			"one Metal3Machine after the other")
 	default:
-		return Wait{}
+		return metav1.Condition{}
 	}
-	return w
 }
 
 // rebuildsServer has the server of a machine wiped and written anew. It stops the way of a
 // machine that has never been provisioned.
 func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 	p.Rebuilt = ""
-	w := Wait{
-		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.RebuildingReason,
-		Message: "The server is wiped, to be written anew",
-	}
-	if o.rebuild() == begins && o.Machine.Annotations[infrav1.RebuiltAnnotation] != "" {
+	var reason, message string
+	switch stage := o.rebuild(); {
+	case stage == begins && o.Machine.Annotations[infrav1.RebuiltAnnotation] != "":
 		// The text of the last rebuild is removed first: it would report this one as done if
 		// its text were set again.
-		p.Waits = append(p.Waits, w)
-		return !o.established()
-	}
-	if o.rebuild() == begins && o.Bootstrap.Invalid != "" {
+	case stage == begins && o.Bootstrap.Reason == infrav1.InvalidConfigurationReason:
 		// The claim names the pull secret from now on, so what may not leave the namespace stops it here.
-		w.Reason, w.Message = infrav1.InvalidConfigurationReason, o.Bootstrap.Invalid
-		p.Waits = append(p.Waits, w)
-		return !o.established()
+		reason, message = o.Bootstrap.Reason, o.Bootstrap.Message
+	default:
+		reason, message = rebuildStep(o, p.Claim, named)
 	}
-	d := *p.Claim.Deployment
-	p.Claim.Deployment, p.Claim.Rebuild, p.Claim.PoweredOn = &d, o.rebuildText(), false
-	switch o.rebuild() {
-	case begins:
+	p.wait(infrav1.HostClaimReadyCondition, cmp.Or(reason, infrav1.RebuildingReason),
+		cmp.Or(message, "The server is wiped, to be written anew"))
+	return !o.established()
+}
+
+// rebuildStep puts the next step of the rebuild on the claim, and returns what is in the way of one; empty if nothing is.
+func rebuildStep(o Observed, claim *claims.Wanted, named Secrets) (reason, message string) {
+	d := *claim.Deployment
+	claim.Deployment, claim.Rebuild, claim.PoweredOn = &d, o.rebuildText(), false
+	switch stage := o.rebuild(); {
+	case stage == begins:
 		d.Image = claims.ImageOf(o.Machine.Spec.Image, named.PullSecret)
 		d.CustomDeploy = claims.CustomDeployOf(o.Machine.Spec.CustomDeploy)
 		if !o.Claim.PoweredOn {
 			d.UserData = "" // the power does not change the spec here
 		}
-	case empties:
-		if o.Claim.Phase == claims.Failed {
-			w.Reason, w.Message = o.Claim.Reason, o.Claim.Message
-		}
-	case boots:
-		if missing, found := missingBootstrap(o); found {
-			w.Reason, w.Message = missing.Reason, missingForRebuild(o, missing)
-			break
-		}
+	case stage == empties && o.Claim.Phase == claims.Failed:
+		return o.Claim.Reason, o.Claim.Message
+	case stage == boots && o.Bootstrap.Reason != "" && o.Claim.Empty:
+		return o.Bootstrap.Reason, "The server is empty. " + o.Bootstrap.Message
+	case stage == boots && o.Bootstrap.Reason != "":
+		return o.Bootstrap.Reason, "The server is on still. " + o.Bootstrap.Message
+	case stage == boots:
 		d.UserData, d.MetaData, d.NetworkData = named.UserData, named.MetaData, named.NetworkData
 		d.Image = claims.WithPullSecret(d.Image, named.PullSecret)
-		p.Claim.PoweredOn = true
-	case notRebuilding:
+		claim.PoweredOn = true
 	}
-	p.Waits = append(p.Waits, w)
-	return !o.established()
-}
-
-// missingForRebuild returns the message about what is missing for a server that is to be
-// written anew.
-func missingForRebuild(o Observed, missing Wait) string {
-	if o.Claim.Empty {
-		return "The server is empty. " + missing.Message
-	}
-	return "The server is on still. " + missing.Message
+	return "", ""
 }
 
 // awaitsData returns the text of the rebuild for which the server waits for bootstrap data;
@@ -200,7 +190,7 @@ func tellsRefused(o Observed, p *Plan) bool {
 	if refused.Reason == "" || text == o.Claim.Rebuild {
 		return false
 	}
-	p.Waits = append(p.Waits, refused)
+	p.Conditions = append(p.Conditions, refused)
 	if refused.Reason == infrav1.RebuildRefusedReason && text == o.Owner.Annotations[infrav1.RebuildAnnotation] {
 		p.Rebuilt = text
 	}

@@ -31,7 +31,7 @@ import (
 func asked(o *Observed) {
 	annotated(infrav1.RebuildAnnotation, "2026-01-31")(o)
 	o.Machine.Spec.Image.URL = "http://x/new"
-	o.Bootstrap = BootstrapFacts{Secret: "boot-2", Found: true}
+	o.Bootstrap = BootstrapFacts{Secret: "boot-2"}
 }
 
 // told is the claim once a rebuild has begun.
@@ -60,9 +60,9 @@ func stepOf(p Plan) rebuilding {
 		}
 	}
 	var waits []string
-	for _, w := range p.Waits {
-		if w.Condition != infrav1.KubernetesNodeReadyCondition {
-			waits = append(waits, w.Condition+" "+w.Reason)
+	for _, w := range p.waits() {
+		if w.Type != infrav1.KubernetesNodeReadyCondition {
+			waits = append(waits, w.Type+" "+w.Reason)
 		}
 	}
 	s.waits = strings.Join(waits, ", ")
@@ -85,7 +85,7 @@ func TestNextRebuild(t *testing.T) {
 			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: rebuilds},
 		},
 		"does not begin with a Secret that may not be handed out": {
-			changes: []change{asked, func(o *Observed) { o.Bootstrap.Invalid = "refused" }},
+			changes: []change{asked, func(o *Observed) { o.Bootstrap.Reason = infrav1.InvalidConfigurationReason }},
 			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: "HostClaimReady InvalidConfiguration"},
 		},
 		"waits until the claim has seen it and the server is empty": {
@@ -101,7 +101,7 @@ func TestNextRebuild(t *testing.T) {
 			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, waits: rebuilds},
 		},
 		"keeps an empty server off until there is bootstrap data": {
-			changes: []change{asked, told, empty, func(o *Observed) { o.Bootstrap = BootstrapFacts{} }},
+			changes: []change{asked, told, empty, func(o *Observed) { o.Bootstrap = noUserData }},
 			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: "HostClaimReady WaitingForBootstrapData"},
 		},
 		"switches a server on that cannot be switched off and was written at once": {
@@ -213,8 +213,8 @@ func TestRebuildSaysWhatIsMissing(t *testing.T) {
 		"The server is on still. " + missing: runsImage,
 	} {
 		o := observe(bound, facts, rendered, deployed, runsImage, established, asked, told, server,
-			func(o *Observed) { o.Bootstrap = BootstrapFacts{} })
-		if got := Next(o).Waits[0].Message; got != want {
+			func(o *Observed) { o.Bootstrap = noUserData })
+		if got := Next(o).waits()[0].Message; got != want {
 			t.Errorf("message %q, want %q", got, want)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -42,8 +43,8 @@ type ReleasePlan struct {
 	ReleaseData bool
 	// Done reports whether the finalizer of the machine may go.
 	Done bool
-	// Waits are the reasons why the deletion is not finished, most important first.
-	Waits []Wait
+	// Waits are the conditions that show why the deletion is not finished.
+	Waits []metav1.Condition
 }
 
 // Release returns the plan for a machine that is being deleted: first the
@@ -52,42 +53,29 @@ type ReleasePlan struct {
 // machine stays until its server is at rest. Claims that are reserved for a group which is
 // being deleted go with its machines.
 func Release(o Observed) ReleasePlan {
-	p := release(o)
-	p.LetGo = ended(o.Group)
+	p := ReleasePlan{LetGo: ended(o.Group)}
+	switch {
+	case o.Claim.Phase != claims.Absent && keeps(o.Group, o.Claim, o.Unhealthy):
+		p.ReserveClaim, p.Waits = true, kept(o.Claim.Name)
+	case o.Claim.Phase != claims.Absent:
+		p.DeleteClaim = !o.Claim.Deleting
+		message := fmt.Sprintf("Waiting for HostClaim %q to be released", o.Claim.Name)
+		if o.Claim.Deleting && o.Claim.Message != "" {
+			message += ": " + o.Claim.Message
+		}
+		p.Waits = []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.DeprovisioningReason, message)}
+	case o.Left != nil && (o.Left.Deleting || !o.Left.Rests):
+		p.Waits = kept(o.Left.Name)
+	default:
+		p.Done, p.ReleaseData = true, o.Data.ClaimExists && o.Data.ClaimHeld
+	}
 	return p
 }
 
-func release(o Observed) ReleasePlan {
-	switch {
-	case o.Claim.Phase != claims.Absent && keeps(o.Group, o.Claim, o.Unhealthy):
-		return ReleasePlan{ReserveClaim: true, Waits: kept(o.Claim.Name)}
-	case o.Claim.Phase != claims.Absent:
-		return ReleasePlan{DeleteClaim: !o.Claim.Deleting, Waits: going(o.Claim)}
-	case o.Left != nil && (o.Left.Deleting || !o.Left.Rests):
-		return ReleasePlan{Waits: kept(o.Left.Name)}
-	case o.Data.ClaimExists && o.Data.ClaimHeld && !o.Data.NameTaken:
-		return ReleasePlan{ReleaseData: true, Done: true}
-	default:
-		return ReleasePlan{Done: true}
-	}
-}
-
-// going returns what a machine waits for while its claim is released.
-func going(claim claims.State) []Wait {
-	message := fmt.Sprintf("Waiting for HostClaim %q to be released", claim.Name)
-	if claim.Deleting && claim.Message != "" {
-		message += ": " + claim.Message
-	}
-	return []Wait{{Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.DeprovisioningReason, Message: message}}
-}
-
 // kept returns what a machine waits for while its claim is reserved.
-func kept(claim string) []Wait {
-	return []Wait{{
-		Condition: infrav1.HostClaimReadyCondition,
-		Reason:    infrav1.ReservedReason,
-		Message:   fmt.Sprintf("Waiting for the host of HostClaim %q to be deprovisioned; it is kept for the next machine", claim),
-	}}
+func kept(claim string) []metav1.Condition {
+	return []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.ReservedReason, fmt.Sprintf(
+		"Waiting for the host of HostClaim %q to be deprovisioned; it is kept for the next machine", claim))}
 }
 
 // Prefixes of the label of a reserved claim, as CAPM3 writes it on hosts.
@@ -143,16 +131,10 @@ type Group struct {
 // goes, nor where the next machine has a server already. An unhealthy machine keeps none, since
 // its server may be the cause.
 func keeps(g Group, claim claims.State, unhealthy bool) bool {
-	switch {
-	case !g.Asked, g.Going, unhealthy, claim.Deleting:
+	if !g.Asked || g.Going || unhealthy || claim.Deleting || claim.HostInError {
 		return false
-	case claim.HostInError:
-		return false
-	case claim.Phase != claims.Bound && claim.Phase != claims.Provisioned:
-		return false
-	default:
-		return g.Holding+g.kept() < g.Desired
 	}
+	return (claim.Phase == claims.Bound || claim.Phase == claims.Provisioned) && g.Holding+g.kept() < g.Desired
 }
 
 // kept counts the reservations that have not ended.

@@ -45,7 +45,7 @@ func TestMachineReusesTheHostOfAnother(t *testing.T) {
 		"it adopts the first one that is":                 {observe(ofGroup(kept, ready)), ReusePlan{Adopt: "ready"}, infrav1.WaitingForReservedHostReason},
 		"it lets go what it cannot use, and asks at once": {observe(ofGroup(unfit)), ReusePlan{LetGo: []string{"unfit"}}, infrav1.HostClaimNotBoundReason},
 		"it adopts nothing before it has user data": {
-			given: observe(ofGroup(ready), func(o *Observed) { o.Bootstrap = BootstrapFacts{} }), waits: infrav1.WaitingForBootstrapDataReason,
+			given: observe(ofGroup(ready), func(o *Observed) { o.Bootstrap = noUserData }), waits: infrav1.WaitingForBootstrapDataReason,
 		},
 		"it adopts nothing once it has a claim":       {given: observe(ofGroup(ready), unbound), waits: infrav1.HostClaimNotBoundReason},
 		"it adopts nothing after it has lost its own": {given: observe(ofGroup(ready), established), waits: infrav1.HostLostReason},
@@ -59,8 +59,8 @@ func TestMachineReusesTheHostOfAnother(t *testing.T) {
 			if diff := cmp.Diff(tc.want, p.Reuse); diff != "" {
 				t.Errorf("reuse (-want +got):\n%s", diff)
 			}
-			if len(p.Waits) != 1 || p.Waits[0].Reason != tc.waits {
-				t.Errorf("waits are %v, want %s", p.Waits, tc.waits)
+			if waits := p.waits(); len(waits) != 1 || waits[0].Reason != tc.waits {
+				t.Errorf("waits are %v, want %s", waits, tc.waits)
 			}
 			if asks := p.Claim != nil; asks != (tc.waits == infrav1.HostClaimNotBoundReason) {
 				t.Errorf("asks the pool: %t", asks)

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -132,17 +133,17 @@ func TestNextRemote(t *testing.T) {
 	})
 	t.Run("a claim that a copy of the machine has is not made again", func(t *testing.T) {
 		p := Next(observe(elsewhere, established, func(o *Observed) { o.TakenOver = true }))
-		if p.Claim != nil || len(p.Waits) != 1 || p.Waits[0].Reason != "HostClaimTakenOver" {
+		if waits := p.waits(); p.Claim != nil || len(waits) != 1 || waits[0].Reason != "HostClaimTakenOver" {
 			t.Errorf("plan is %+v", p)
 		}
 	})
 	t.Run("a name that is taken is the one that was wanted", func(t *testing.T) {
 		p := Next(observe(elsewhere, func(o *Observed) { o.NameTaken = true }))
-		want := []Wait{{
+		want := []metav1.Condition{waiting(
 			"AssociateBareMetalHost", "HostClaimNameTaken",
-			"HostClaim \"" + name + "\" belongs to something else: delete it, or give the Machine another name",
-		}}
-		if diff := cmp.Diff(want, p.Waits); diff != "" {
+			"HostClaim \""+name+"\" belongs to something else: delete it, or give the Machine another name",
+		)}
+		if diff := cmp.Diff(want, p.waits()); diff != "" {
 			t.Errorf("waits (-want +got):\n%s", diff)
 		}
 	})

@@ -17,6 +17,7 @@ limitations under the License.
 package machine
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func observe(changes ...change) Observed {
 		Owner:     &clusterv1.Machine{},
 		Cluster:   &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
 		Infra:     &infrav1.Metal3Cluster{},
-		Bootstrap: BootstrapFacts{Secret: "boot", Found: true},
+		Bootstrap: BootstrapFacts{Secret: "boot"},
 	}
 	infrastructure(true)(&o)
 	for _, c := range changes {
@@ -117,17 +118,28 @@ func claim(d *claims.Deployment) *claims.Wanted {
 
 var (
 	secrets    = Secrets{UserData: "boot", MetaData: "m-1-metadata", NetworkData: "m-1-networkdata"}
-	isBound    = Achievement{"AssociateBareMetalHost", "AssociateBareMetalHostSuccess"}
-	hasClaim   = Achievement{"AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataSuccess"}
-	hasData    = Achievement{"Metal3DataReady", "Metal3DataSecretsReady"}
-	serverRuns = Achievement{"HostClaimReady", "Provisioned"}
-	nodeFound  = Achievement{"KubernetesNodeReady", "NodeFound"}
-	noNode     = Wait{"KubernetesNodeReady", "WorkloadClusterUnreachable", "Waiting for a connection to the workload cluster"}
+	isBound    = holding("AssociateBareMetalHost", "AssociateBareMetalHostSuccess")
+	hasClaim   = holding("AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataSuccess")
+	hasData    = holding("Metal3DataReady", "Metal3DataSecretsReady")
+	serverRuns = holding("HostClaimReady", "Provisioned")
+	nodeFound  = holding("KubernetesNodeReady", "NodeFound")
+	noUserData = BootstrapFacts{Reason: "WaitingForBootstrapData", Message: "Waiting for the bootstrap provider to name the bootstrap data of the Machine"}
+	noNode     = waiting("KubernetesNodeReady", "WorkloadClusterUnreachable", "Waiting for a connection to the workload cluster")
 )
+
+// holding is a condition that holds.
+func holding(condition, reason string) metav1.Condition {
+	return metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason}
+}
+
+// waits are the conditions that show what the machine waits for.
+func (p Plan) waits() []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(p.Conditions), func(c metav1.Condition) bool { return c.Status == metav1.ConditionTrue })
+}
 
 // stuck is a plan that only waits for a host.
 func stuck(reason, message string) Plan {
-	return Plan{Waits: []Wait{{"AssociateBareMetalHost", reason, message}}}
+	return Plan{Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", reason, message)}}
 }
 
 func TestNextBeforeBind(t *testing.T) {
@@ -144,21 +156,8 @@ func TestNextBeforeBind(t *testing.T) {
 			want:  stuck("WaitingforMetal3Cluster", `Waiting for the Metal3Cluster of Cluster "a" to exist`),
 		},
 		"waits for bootstrap data before claiming a host": {
-			given: observe(func(o *Observed) { o.Bootstrap = BootstrapFacts{} }),
+			given: observe(func(o *Observed) { o.Bootstrap = noUserData }),
 			want:  stuck("WaitingForBootstrapData", "Waiting for the bootstrap provider to name the bootstrap data of the Machine"),
-		},
-		"names a bootstrap secret that does not exist": {
-			given: observe(func(o *Observed) { o.Bootstrap.Found = false }),
-			want: stuck("BootstrapSecretNotFound",
-				`Secret "boot" with the user data does not exist in namespace "tenant-a": create it, or name another one`),
-		},
-		"names the right to read secrets when it is missing": {
-			given: observe(func(o *Observed) { o.Bootstrap = BootstrapFacts{Secret: "boot", Forbidden: "no right"} }),
-			want:  stuck("SecretsForbidden", "no right"),
-		},
-		"names a reference to user data that cannot be followed": {
-			given: observe(func(o *Observed) { o.Bootstrap = BootstrapFacts{Secret: "boot", Invalid: "other namespace"} }),
-			want:  stuck("InvalidConfiguration", "other namespace"),
 		},
 		"claims a host that is better, but need not be, in the failure domain": {
 			given: observe(prefers("row-1")),
@@ -166,32 +165,32 @@ func TestNextBeforeBind(t *testing.T) {
 				Claim: &claims.Wanted{
 					Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", SoftFailureDomain: true,
 				},
-				Secrets: Secrets{UserData: "boot"},
-				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"}},
+				Secrets:    Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim")},
 			},
 		},
 		"claims a host without image": {
 			given: observe(func(o *Observed) { o.Owner.Spec.FailureDomain = "row-1"; o.Machine.Spec.FailureDomain = "row-2" }),
 			want: Plan{
-				Claim:   &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1"},
-				Secrets: Secrets{UserData: "boot"},
-				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"}},
+				Claim:      &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1"},
+				Secrets:    Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim")},
 			},
 		},
 		"falls back to the failure domain of the Metal3Machine": {
 			given: observe(func(o *Observed) { o.Machine.Spec.FailureDomain = "row-2" }),
 			want: Plan{
-				Claim:   &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-2"},
-				Secrets: Secrets{UserData: "boot"},
-				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"}},
+				Claim:      &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-2"},
+				Secrets:    Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim")},
 			},
 		},
 		"shows the claim's own explanation": {
 			given: observe(unbound),
 			want: Plan{
-				Claim:   claim(nil),
-				Secrets: Secrets{UserData: "boot"},
-				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use"}},
+				Claim:      claim(nil),
+				Secrets:    Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use")},
 			},
 		},
 		"adds what can be done when no host fits": {
@@ -199,35 +198,35 @@ func TestNextBeforeBind(t *testing.T) {
 			want: Plan{
 				Claim:   claim(nil),
 				Secrets: Secrets{UserData: "boot"},
-				Waits: []Wait{{
-					"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use. The first host that fits will be bound: " +
+				Conditions: []metav1.Condition{waiting(
+					"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use. The first host that fits will be bound: "+
 						"have one freed or added, or ask for others with hostSelector and failureDomain in a new template",
-				}},
+				)},
 			},
 		},
 		"does not ask for the Cluster's readiness once there is a claim": {
 			given: observe(unbound, infrastructure(false)),
 			want: Plan{
-				Claim:   claim(nil),
-				Secrets: Secrets{UserData: "boot"},
-				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use"}},
+				Claim:      claim(nil),
+				Secrets:    Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use")},
 			},
 		},
 		"never takes over a claim of something else": {
 			given: observe(func(o *Observed) { o.NameTaken = true }),
 			want: Plan{
 				Secrets: Secrets{UserData: "boot"},
-				Waits: []Wait{{
+				Conditions: []metav1.Condition{waiting(
 					"AssociateBareMetalHost", "HostClaimNameTaken",
 					`HostClaim "m-1" belongs to something else: delete it, or give the Machine another name`,
-				}},
+				)},
 			},
 		},
 		"waits for a claim that is being deleted to go": {
 			given: observe(unbound, func(o *Observed) { o.Claim.Deleting = true }),
 			want: Plan{
-				Secrets: Secrets{UserData: "boot"},
-				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", `HostClaim "m-1" is being deleted; a new one will follow`}},
+				Secrets:    Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", `HostClaim "m-1" is being deleted; a new one will follow`)},
 			},
 		},
 	}
@@ -246,28 +245,27 @@ func TestNextWithHost(t *testing.T) {
 			want: Plan{
 				Claim:   claim(nil),
 				Secrets: Secrets{UserData: "boot"},
-				Waits: []Wait{{
+				Conditions: []metav1.Condition{waiting(
 					"AssociateBareMetalHost", "HardwareDataMissing",
 					"Waiting for the hardware facts of the bound host to be published",
-				}},
+				)},
 			},
 		},
 		"says why the facts of the host are missing": {
 			given: observe(bound, func(o *Observed) { o.Claim.FactsReason, o.Claim.FactsMessage = "HardwareDataNameTaken", "in the way" }),
 			want: Plan{
-				Claim:   claim(nil),
-				Secrets: Secrets{UserData: "boot"},
-				Waits:   []Wait{{"AssociateBareMetalHost", "HardwareDataNameTaken", "in the way"}},
+				Claim:      claim(nil),
+				Secrets:    Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HardwareDataNameTaken", "in the way")},
 			},
 		},
 		"asks for data once the facts are known": {
 			given: observe(bound, facts),
 			want: Plan{
-				Claim:    claim(nil),
-				Data:     &DataRequest{Template: "template"},
-				Secrets:  Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound},
-				Waits:    []Wait{{"Metal3DataReady", "WaitingForMetal3Data", `Waiting for the data of Metal3DataTemplate "template" to be rendered`}},
+				Claim:        claim(nil),
+				DataTemplate: "template",
+				Secrets:      Secrets{UserData: "boot"},
+				Conditions:   []metav1.Condition{isBound, waiting("Metal3DataReady", "WaitingForMetal3Data", `Waiting for the data of Metal3DataTemplate "template" to be rendered`)},
 			},
 		},
 		"says why the data is not rendered": {
@@ -275,35 +273,32 @@ func TestNextWithHost(t *testing.T) {
 				o.Data = DataFacts{ClaimExists: true, Reason: "InterfaceNotFound", Message: "no interface eth7"}
 			}),
 			want: Plan{
-				Claim:    claim(nil),
-				Data:     &DataRequest{Template: "template"},
-				Secrets:  Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound, hasClaim},
-				Waits:    []Wait{{"Metal3DataReady", "InterfaceNotFound", "no interface eth7"}},
+				Claim:        claim(nil),
+				DataTemplate: "template",
+				Secrets:      Secrets{UserData: "boot"},
+				Conditions:   []metav1.Condition{isBound, hasClaim, waiting("Metal3DataReady", "InterfaceNotFound", "no interface eth7")},
 			},
 		},
 		"never takes over data of something else": {
 			given: observe(bound, facts, func(o *Observed) { o.Data.NameTaken = true }),
 			want: Plan{
-				Claim:    claim(nil),
-				Secrets:  Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound},
-				Waits: []Wait{{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{isBound, waiting(
 					"AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed",
 					`Metal3DataClaim "m-1" belongs to something else: delete it, or give the Machine another name`,
-				}},
+				)},
 			},
 		},
 		"refuses a template of another namespace": {
 			given: observe(bound, facts, func(o *Observed) { o.Machine.Spec.DataTemplate.Namespace = "tenant-b" }),
 			want: Plan{
-				Claim:    claim(nil),
-				Secrets:  Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound},
-				Waits: []Wait{{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{isBound, waiting(
 					"AssociateMetal3MachineMetaData", "InvalidConfiguration",
 					`spec.dataTemplate.namespace is "tenant-b": only templates of namespace "tenant-a" can be used`,
-				}},
+				)},
 			},
 		},
 		"refuses a secret of another namespace": {
@@ -311,23 +306,21 @@ func TestNextWithHost(t *testing.T) {
 				o.Machine.Spec.NetworkData = &corev1.SecretReference{Namespace: "tenant-b", Name: "net"}
 			}),
 			want: Plan{
-				Claim:    claim(nil),
-				Secrets:  Secrets{UserData: "boot"},
-				Achieved: []Achievement{isBound},
-				Waits: []Wait{{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Conditions: []metav1.Condition{isBound, waiting(
 					"Metal3DataReady", "InvalidConfiguration",
 					`Secret "net" is referenced in namespace "tenant-b": only secrets of namespace "tenant-a" can be used`,
-				}},
+				)},
 			},
 		},
 		"puts the image on the claim once the secrets exist": {
 			given: observe(bound, facts, rendered),
 			want: Plan{
-				Claim:    claim(deployment()),
-				Data:     &DataRequest{Template: "template"},
-				Secrets:  secrets,
-				Achieved: []Achievement{isBound, hasClaim, hasData},
-				Waits:    []Wait{{"HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"}},
+				Claim:        claim(deployment()),
+				DataTemplate: "template",
+				Secrets:      secrets,
+				Conditions:   []metav1.Condition{isBound, hasClaim, hasData, waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned")},
 			},
 		},
 		"needs no template, and prefers secrets that the machine names": {
@@ -341,22 +334,20 @@ func TestNextWithHost(t *testing.T) {
 				Claim: claim(&claims.Deployment{
 					CustomDeploy: &bmov1alpha1.CustomDeploy{Method: "own"}, UserData: "boot", MetaData: "meta",
 				}),
-				Secrets:  Secrets{UserData: "boot", MetaData: "meta"},
-				Achieved: []Achievement{isBound, hasClaim, {"Metal3DataReady", "SecretsSetExternally"}},
-				Waits:    []Wait{{"HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"}},
+				Secrets:    Secrets{UserData: "boot", MetaData: "meta"},
+				Conditions: []metav1.Condition{isBound, hasClaim, holding("Metal3DataReady", "SecretsSetExternally"), waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned")},
 			},
 		},
 		"shows how far the host is, and does not change what it was told": {
 			given: observe(bound, deployed, func(o *Observed) {
 				o.Claim.Message = "Writing the image"
 				o.Machine.Spec.Image.URL = "http://x/new"
-				o.Bootstrap = BootstrapFacts{}
+				o.Bootstrap = noUserData
 			}),
 			want: Plan{
-				Claim:    claim(deployment()),
-				Secrets:  secrets,
-				Achieved: []Achievement{isBound, hasClaim, hasData},
-				Waits:    []Wait{{"HostClaimReady", "Provisioning", "Writing the image"}},
+				Claim:      claim(deployment()),
+				Secrets:    secrets,
+				Conditions: []metav1.Condition{isBound, hasClaim, hasData, waiting("HostClaimReady", "Provisioning", "Writing the image")},
 			},
 		},
 		"shows why the host cannot do what it was told": {
@@ -364,10 +355,9 @@ func TestNextWithHost(t *testing.T) {
 				o.Claim.Phase, o.Claim.Reason, o.Claim.Message = claims.Failed, "ImageRefused", "no policy permits http://x/i"
 			}),
 			want: Plan{
-				Claim:    claim(deployment()),
-				Secrets:  secrets,
-				Achieved: []Achievement{isBound, hasClaim, hasData},
-				Waits:    []Wait{{"HostClaimReady", "ImageRefused", "no policy permits http://x/i"}},
+				Claim:      claim(deployment()),
+				Secrets:    secrets,
+				Conditions: []metav1.Condition{isBound, hasClaim, hasData, waiting("HostClaimReady", "ImageRefused", "no policy permits http://x/i")},
 			},
 		},
 	}
@@ -377,7 +367,7 @@ func TestNextWithHost(t *testing.T) {
 }
 
 func TestNextProvisioned(t *testing.T) {
-	all := []Achievement{isBound, hasClaim, hasData, serverRuns}
+	all := []metav1.Condition{isBound, hasClaim, hasData, serverRuns}
 	node := func(kind nodes.Kind, n nodes.Node) change {
 		return func(o *Observed) { n.Name = "node-1"; o.Node = nodes.Result{Kind: kind, Node: n} }
 	}
@@ -385,13 +375,13 @@ func TestNextProvisioned(t *testing.T) {
 		return observe(append([]change{bound, facts, deployed, runsImage}, more...)...)
 	}
 	plan := func(change func(*Plan)) Plan {
-		p := Plan{Claim: claim(deployment()), Secrets: secrets, ProviderID: id, Provisioned: true, Achieved: all}
+		p := Plan{Claim: claim(deployment()), Secrets: secrets, ProviderID: id, Provisioned: true, Conditions: slices.Clone(all)}
 		change(&p)
 		return p
 	}
 	found := func(p *Plan) {
 		p.NodeName = "node-1"
-		p.Achieved = append(all[:len(all):len(all)], nodeFound)
+		p.Conditions = append(p.Conditions, nodeFound)
 	}
 	known := func(o *Observed) { o.Machine.Status.NodeName = "node-1" }
 	synced := func(prefixes string) change {
@@ -403,45 +393,53 @@ func TestNextProvisioned(t *testing.T) {
 		synced("rack.example")(o)
 		o.Host.Labels = map[string]string{"rack.example/row": "7", "row": "7"}
 	}
-	labeled := Achievement{Condition: "NodeLabelsSynchronized", Reason: "NodeLabelsSynchronized"}
+	labeled := holding("NodeLabelsSynchronized", "NodeLabelsSynchronized")
 	tests := map[string]struct {
 		given Observed
 		want  Plan
 	}{
 		"reports provisioned before the Node is known": {
 			given: live(),
-			want:  plan(func(p *Plan) { p.Waits = []Wait{noNode} }),
+			want:  plan(func(p *Plan) { p.Conditions = append(p.Conditions, noNode) }),
 		},
 		"keeps a provider ID that is already set": {
 			given: live(func(o *Observed) { o.Machine.Spec.ProviderID = "metal3://tenant-a/old/m-1" }),
 			want: plan(func(p *Plan) {
 				p.ProviderID = "metal3://tenant-a/old/m-1"
-				p.Waits = []Wait{noNode}
+				p.Conditions = append(p.Conditions, noNode)
+			}),
+		},
+		"tells of a wish about cleaning that counts at times only": {
+			given: live(func(o *Observed) { o.Machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled }),
+			want: plan(func(p *Plan) {
+				p.Conditions[len(p.Conditions)-1].Message = "spec.automatedCleaningMode disabled counts only while the host is kept for " +
+					"the next machine, by nodeReuse and where policy permits it: a host that is given back is cleaned, since its next " +
+					"tenant may be another"
+				p.Conditions = append(p.Conditions, noNode)
 			}),
 		},
 		"keeps the name of its Node while the workload cluster cannot be reached": {
 			given: live(known),
-			want:  plan(func(p *Plan) { p.NodeName, p.Waits = "node-1", []Wait{noNode} }),
+			want:  plan(func(p *Plan) { p.NodeName, p.Conditions = "node-1", append(p.Conditions, noNode) }),
 		},
 		"is not ready while its tenant has switched it off, and stays provisioned": {
 			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
 				func(o *Observed) { o.Claim.PoweredOn = false }),
 			want: plan(func(p *Plan) {
 				p.Claim.PoweredOn, p.NodeName = false, "node-1"
-				p.Achieved = []Achievement{isBound, hasClaim, hasData, nodeFound}
-				p.Waits = []Wait{{
+				p.Conditions = []metav1.Condition{isBound, hasClaim, hasData, waiting(
 					"HostClaimReady", "PoweredOff",
 					`The server was switched off by spec.poweredOn of HostClaim "m-1": set it to true to have the server run`,
-				}}
+				), nodeFound}
 			}),
 		},
 		"waits for the Node, and forgets one that is gone": {
 			given: live(node(nodes.None, nodes.Node{}), known),
 			want: plan(func(p *Plan) {
-				p.Waits = []Wait{{
+				p.Conditions = append(p.Conditions, waiting(
 					"KubernetesNodeReady", "WaitingForNode",
 					"Waiting for a Node with this provider ID, or with the label metal3.io/uuid that names the host",
-				}}
+				))
 			}),
 		},
 		"gives a Node that names its host the provider ID": {
@@ -470,7 +468,7 @@ func TestNextProvisioned(t *testing.T) {
 			given: live(racked, node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid", Labels: map[string]string{"rack.example/old": ""}})),
 			want: plan(func(p *Plan) {
 				found(p)
-				p.Achieved = append(p.Achieved, labeled)
+				p.Conditions = append(p.Conditions, labeled)
 				p.NodePatch = &nodes.Patch{
 					Node: "node-1", ProviderID: id, Labels: map[string]*string{"rack.example/row": ptr.To("7"), "rack.example/old": nil},
 				}
@@ -480,7 +478,7 @@ func TestNextProvisioned(t *testing.T) {
 			given: live(racked, node(nodes.ByHostUID, nodes.Node{}), func(o *Observed) { o.Infra.Spec.CloudProviderEnabled = ptr.To(true) }),
 			want: plan(func(p *Plan) {
 				found(p)
-				p.Achieved = append(p.Achieved, labeled)
+				p.Conditions = append(p.Conditions, labeled)
 				p.NodePatch = &nodes.Patch{Node: "node-1", Labels: map[string]*string{"rack.example/row": ptr.To("7")}}
 			}),
 		},
@@ -494,11 +492,11 @@ func TestNextProvisioned(t *testing.T) {
 				synced("feed.example,unit.example")),
 			want: plan(func(p *Plan) {
 				found(p)
-				p.Waits = []Wait{{
+				p.Conditions = append(p.Conditions, waiting(
 					"NodeLabelsSynchronized", "LabelsNotPublished",
-					"The server shows no label under feed.example, unit.example: its owner labels it, or lets the label be seen " +
+					"The server shows no label under feed.example, unit.example: its owner labels it, or lets the label be seen "+
 						"by the option hostclaim.metal3.io/publish-labels of a HostDeployPolicy",
-				}}
+				))
 			}),
 		},
 		"changes no label by a list of prefixes that it cannot read": {
@@ -506,26 +504,26 @@ func TestNextProvisioned(t *testing.T) {
 				synced("k8s.io")),
 			want: plan(func(p *Plan) {
 				found(p)
-				p.Waits = []Wait{{
+				p.Conditions = append(p.Conditions, waiting(
 					"NodeLabelsSynchronized", "InvalidConfiguration",
-					"Correct the annotation metal3.io/metal3-label-sync-prefixes of the Metal3Cluster: " +
+					"Correct the annotation metal3.io/metal3-label-sync-prefixes of the Metal3Cluster: "+
 						`"k8s.io" is refused: labels of k8s.io and below have a meaning to Kubernetes`,
-				}}
+				))
 			}),
 		},
 		"is at a loss with two Nodes": {
 			given: live(node(nodes.Ambiguous, nodes.Node{})),
 			want: plan(func(p *Plan) {
-				p.Waits = []Wait{{"KubernetesNodeReady", "NodeAmbiguous", "Several Nodes claim to run on this host: delete those that do not"}}
+				p.Conditions = append(p.Conditions, waiting("KubernetesNodeReady", "NodeAmbiguous", "Several Nodes claim to run on this host: delete those that do not"))
 			}),
 		},
 		"leaves a Node alone that belongs to another machine": {
 			given: live(node(nodes.Taken, nodes.Node{ProviderID: "metal3://x/y/z"})),
 			want: plan(func(p *Plan) {
-				p.Waits = []Wait{{
+				p.Conditions = append(p.Conditions, waiting(
 					"KubernetesNodeReady", "NodeTaken",
 					`Node "node-1" runs on this host and carries another provider ID: delete the Node so that it registers anew`,
-				}}
+				))
 			}),
 		},
 		"stays provisioned when the host is in trouble later, and still looks after its Node": {
@@ -533,32 +531,31 @@ func TestNextProvisioned(t *testing.T) {
 				func(o *Observed) { o.Claim.Message = "Host in error" }),
 			want: plan(func(p *Plan) {
 				p.NodeName = "node-1"
-				p.Achieved = []Achievement{isBound, hasClaim, hasData, nodeFound}
-				p.Waits = []Wait{{"HostClaimReady", "Provisioning", "Host in error"}}
+				p.Conditions = []metav1.Condition{isBound, hasClaim, hasData, waiting("HostClaimReady", "Provisioning", "Host in error"), nodeFound}
 			}),
 		},
 		"reports a host that is gone, and asks for no other one": {
 			given: observe(established, func(o *Observed) {
 				o.Claim = claims.State{Phase: claims.Lost, Name: "m-1", Message: "host-1 was deleted"}
 			}),
-			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+			want: Plan{ProviderID: id, Provisioned: true, Conditions: []metav1.Condition{waiting(
 				"AssociateBareMetalHost", "HostLost",
 				"The host is gone or no longer names the HostClaim: the Machine must be replaced",
-			}}},
+			)}},
 		},
 		"reports a claim that is gone, and makes no other one": {
 			given: observe(established),
-			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+			want: Plan{ProviderID: id, Provisioned: true, Conditions: []metav1.Condition{waiting(
 				"AssociateBareMetalHost", "HostLost",
 				"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced",
-			}}},
+			)}},
 		},
 		"reports a claim that is being deleted under its machine": {
 			given: observe(bound, deployed, established, func(o *Observed) { o.Claim.Deleting = true }),
-			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+			want: Plan{ProviderID: id, Provisioned: true, Conditions: []metav1.Condition{waiting(
 				"AssociateBareMetalHost", "HostLost",
 				`HostClaim "m-1" is being deleted and its host wiped: the Machine must be replaced`,
-			}}},
+			)}},
 		},
 	}
 	for name, tc := range tests {
@@ -584,15 +581,11 @@ func TestRelease(t *testing.T) {
 	}{
 		"deletes the claim first, since the addresses of a running server are taken": {
 			given: observe(bound, rendered, deployed),
-			want: ReleasePlan{DeleteClaim: true, Waits: []Wait{
-				{"HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released`},
-			}},
+			want:  ReleasePlan{DeleteClaim: true, Waits: []metav1.Condition{waiting("HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released`)}},
 		},
 		"waits with the claim's own words": {
 			given: observe(bound, rendered, deployed, func(o *Observed) { o.Claim.Deleting, o.Claim.Message = true, "Cleaning" }),
-			want: ReleasePlan{Waits: []Wait{
-				{"HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released: Cleaning`},
-			}},
+			want:  ReleasePlan{Waits: []metav1.Condition{waiting("HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released: Cleaning`)}},
 		},
 		"releases the data after the claim": {
 			given: observe(rendered),
@@ -603,7 +596,7 @@ func TestRelease(t *testing.T) {
 			want:  ReleasePlan{Done: true},
 		},
 		"leaves data of something else alone": {
-			given: observe(func(o *Observed) { o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, NameTaken: true} }),
+			given: observe(func(o *Observed) { o.Data = DataFacts{NameTaken: true} }),
 			want:  ReleasePlan{Done: true},
 		},
 		"lets a machine go that never got a claim": {
@@ -643,8 +636,8 @@ func TestPullSecret(t *testing.T) {
 		})
 	}
 	p := Next(observe(bound, facts, rendered, image("oci://registry/image", "../other/secret")))
-	if p.Claim.Deployment != nil || len(p.Waits) != 1 || p.Waits[0].Reason != infrav1.InvalidConfigurationReason ||
-		!strings.Contains(p.Waits[0].Message, infrav1.PullSecretAnnotation) {
+	if waits := p.waits(); p.Claim.Deployment != nil || len(waits) != 1 || waits[0].Reason != infrav1.InvalidConfigurationReason ||
+		!strings.Contains(waits[0].Message, infrav1.PullSecretAnnotation) {
 		t.Errorf("with a name that cannot be one the plan is %+v", p)
 	}
 }
@@ -673,16 +666,17 @@ func TestClaimOfAnEarlierMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Next(tt.given)
-			if p.Claim != nil || len(p.Waits) != 1 || p.Waits[0].Reason != tt.reason {
-				t.Fatalf("writes %v and waits %v, want %s", p.Claim, p.Waits, tt.reason)
+			waits := p.waits()
+			if p.Claim != nil || len(waits) != 1 || waits[0].Reason != tt.reason {
+				t.Fatalf("writes %v and waits %v, want %s", p.Claim, waits, tt.reason)
 			}
 			for _, part := range tt.says {
-				if !strings.Contains(p.Waits[0].Message, part) {
-					t.Errorf("does not say %q: %s", part, p.Waits[0].Message)
+				if !strings.Contains(waits[0].Message, part) {
+					t.Errorf("does not say %q: %s", part, waits[0].Message)
 				}
 			}
-			if strings.Contains(p.Waits[0].Message, "replaced") && tt.given.Machine.Spec.ProviderID == "" {
-				t.Errorf("a new machine need not be replaced: %s", p.Waits[0].Message)
+			if strings.Contains(waits[0].Message, "replaced") && tt.given.Machine.Spec.ProviderID == "" {
+				t.Errorf("a new machine need not be replaced: %s", waits[0].Message)
 			}
 		})
 	}

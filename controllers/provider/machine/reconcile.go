@@ -148,7 +148,7 @@ type scope struct {
 	// abandoned is the record of a claim that is left behind.
 	abandoned *identity.Record
 	// waits are what the phases wait for or have failed with, besides the plan's.
-	waits []Wait
+	waits []metav1.Condition
 }
 
 // Reconcile brings one Metal3Machine a step closer to a Node, or to its end.
@@ -336,7 +336,7 @@ func (s *scope) awaitOwners() {
 
 // wait notes what the machine waits for, besides the plan's waits.
 func (s *scope) wait(condition, reason, message string) {
-	s.waits = append(s.waits, Wait{Condition: condition, Reason: reason, Message: message})
+	s.waits = append(s.waits, waiting(condition, reason, message))
 }
 
 // failed notes what a phase could not do, and returns the error; nil stays nil. A conflict is not noted: the

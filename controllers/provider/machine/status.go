@@ -46,11 +46,10 @@ var summarized = [...]string{
 	infrav1.HostClaimReadyCondition,
 }
 
-// ownedConditions are the conditions of a machine, all written by this controller.
-func ownedConditions() []string {
-	return append(summarized[:len(summarized):len(summarized)],
-		infrav1.SpecAppliedCondition, infrav1.KubernetesNodeReadyCondition, infrav1.NodeLabelsSynchronizedCondition,
-		infrav1.ReadyCondition, infrav1.PausedCondition)
+// planned are the conditions that a plan sets.
+var planned = [...]string{
+	infrav1.AssociateBareMetalHostCondition, infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.Metal3DataReadyCondition,
+	infrav1.HostClaimReadyCondition, infrav1.SpecAppliedCondition, infrav1.KubernetesNodeReadyCondition, infrav1.NodeLabelsSynchronizedCondition,
 }
 
 // updateStatus brings spec.providerID, status and annotations of s.Machine in line with the facts and the plan.
@@ -77,25 +76,22 @@ func updateStatus(s *scope, now metav1.Time) {
 // its condition, so that an old one does not go on claiming something; where a pass ended before the decision,
 // all others stay.
 func reportConditions(s *scope) {
-	var planned []Wait
+	var decided []metav1.Condition
 	switch {
 	case s.plan != nil:
-		planned = s.plan.Waits
-		for _, t := range ownedConditions() {
-			if t != infrav1.IdentityReadyCondition && t != infrav1.PausedCondition && t != infrav1.ReadyCondition && !s.plan.mentions(t) {
+		decided = s.plan.Conditions
+		for _, t := range planned {
+			if !slices.ContainsFunc(decided, func(c metav1.Condition) bool { return c.Type == t }) {
 				capiconditions.Delete(s.Machine, t)
 			}
-		}
-		for _, a := range s.plan.Achieved {
-			set(s.Machine, a.Condition, metav1.ConditionTrue, a.Reason, note(s.Machine, a.Condition))
 		}
 	case s.paused():
 		forgetPauseFailure(s.Machine)
 	case s.release != nil:
-		planned = s.release.Waits
+		decided = s.release.Waits
 	}
-	for _, w := range slices.Concat(planned, s.waits) {
-		set(s.Machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
+	for _, c := range slices.Concat(decided, s.waits) {
+		set(s.Machine, c)
 	}
 	summarize(s.Machine)
 }
@@ -111,9 +107,11 @@ func reportIdentity(s *scope) {
 			capiconditions.Delete(s.Machine, infrav1.IdentityReadyCondition)
 		}
 	case s.claims == nil:
-		set(s.Machine, infrav1.IdentityReadyCondition, metav1.ConditionFalse, reason, s.identity.Message)
+		set(s.Machine, waiting(infrav1.IdentityReadyCondition, reason, s.identity.Message))
 	default:
-		set(s.Machine, infrav1.IdentityReadyCondition, metav1.ConditionTrue, reason, s.identity.Message)
+		set(s.Machine, metav1.Condition{
+			Type: infrav1.IdentityReadyCondition, Status: metav1.ConditionTrue, Reason: reason, Message: s.identity.Message,
+		})
 	}
 }
 
@@ -130,7 +128,7 @@ func reportMove(s *scope) {
 		movable, found = claims.Movable(s.hostClaim)
 	}
 	if found {
-		set(s.Machine, movable.Type, movable.Status, movable.Reason, movable.Message)
+		set(s.Machine, movable)
 	} else {
 		capiconditions.Delete(s.Machine, infrav1.MovableCondition)
 	}
@@ -148,15 +146,6 @@ func blockMove(machine *infrav1.Metal3Machine, block bool) {
 	}
 }
 
-// note is the message of a condition that holds while a field of the spec has less effect than it seems.
-func note(machine *infrav1.Metal3Machine, conditionType string) string {
-	if conditionType != infrav1.HostClaimReadyCondition || machine.Spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
-		return ""
-	}
-	return "spec.automatedCleaningMode disabled counts only while the host is kept for the next machine, by nodeReuse and where policy " +
-		"permits it: a host that is given back is cleaned, since its next tenant may be another"
-}
-
 // forgetPauseFailure drops the condition with which an earlier pass reported that the pause
 // failed. Its value from before is known only when the machine is reconciled again.
 func forgetPauseFailure(machine *infrav1.Metal3Machine) {
@@ -166,18 +155,11 @@ func forgetPauseFailure(machine *infrav1.Metal3Machine) {
 	}
 }
 
-// mentions reports whether the plan sets a condition.
-func (p *Plan) mentions(conditionType string) bool {
-	return slices.ContainsFunc(p.Achieved, func(a Achievement) bool { return a.Condition == conditionType }) ||
-		slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Condition == conditionType })
-}
-
 // set sets a condition whose message has a bounded length: the API server refuses a status
 // with one of more than 32 KiB, and the message of Ready is made of all of them.
-func set(machine *infrav1.Metal3Machine, conditionType string, status metav1.ConditionStatus, reason, message string) {
-	capiconditions.Set(machine, metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: text.Shorten(message, longestMessage),
-	})
+func set(machine *infrav1.Metal3Machine, condition metav1.Condition) {
+	condition.Message = text.Shorten(condition.Message, longestMessage)
+	capiconditions.Set(machine, condition)
 }
 
 // summarize sets Ready. While a machine is being deleted it is never ready.
@@ -187,7 +169,7 @@ func summarize(machine *infrav1.Metal3Machine) {
 		if c := capiconditions.Get(machine, infrav1.HostClaimReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
 			message = c.Message
 		}
-		set(machine, infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.DeletingReason, message)
+		set(machine, waiting(infrav1.ReadyCondition, infrav1.DeletingReason, message))
 		return
 	}
 	ready, err := capiconditions.NewSummaryCondition(machine, infrav1.ReadyCondition,

@@ -46,7 +46,7 @@ func condition(conditionType, status, reason, message string) metav1.Condition {
 func started(change ...func(*scope)) *scope {
 	s := &scope{plan: &Plan{}}
 	s.Machine = &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1"}}
-	set(s.Machine, "Paused", "False", "NotPaused", "")
+	set(s.Machine, condition("Paused", "False", "NotPaused", ""))
 	for _, f := range change {
 		f(s)
 	}
@@ -55,32 +55,30 @@ func started(change ...func(*scope)) *scope {
 }
 
 func TestReport(t *testing.T) {
-	unbound := Wait{Condition: "AssociateBareMetalHost", Reason: "HostClaimNotBound", Message: "8 hosts seen: 8 in use"}
+	unbound := waiting("AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use")
 	host := hardware.Host{FailureDomain: "row-1", Hostname: "h", NICs: []hardware.NIC{{Name: "eth0", IP: "192.0.2.1"}}}
 	notBound := []metav1.Condition{
 		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
 		condition("Ready", "False", "HostClaimNotBound", "* AssociateBareMetalHost: 8 hosts seen: 8 in use"),
 	}
-	const cleaned = "spec.automatedCleaningMode disabled counts only while the host is kept for the next machine, by nodeReuse and where policy " +
-		"permits it: a host that is given back is cleaned, since its next tenant may be another"
 	tests := map[string]struct {
 		given *scope
 		want  infrav1.Metal3Machine
 	}{
 		"a machine that waits for a host says what the claim says": {
-			given: started(func(s *scope) { s.plan.Waits = []Wait{unbound} }),
+			given: started(func(s *scope) { s.plan.Conditions = []metav1.Condition{unbound} }),
 			want:  infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
 		},
 		"what does not hold any more loses its condition": {
 			given: started(func(s *scope) {
-				s.plan.Waits = []Wait{unbound}
-				set(s.Machine, "HostClaimReady", "True", "Provisioned", "")
+				s.plan.Conditions = []metav1.Condition{unbound}
+				set(s.Machine, condition("HostClaimReady", "True", "Provisioned", ""))
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
 		},
 		"the time of the last change stays when nothing has changed": {
 			given: started(func(s *scope) {
-				s.plan.Waits = []Wait{unbound}
+				s.plan.Conditions = []metav1.Condition{unbound}
 				reportConditions(s)
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound}},
@@ -89,12 +87,8 @@ func TestReport(t *testing.T) {
 			given: started(func(s *scope) {
 				s.plan = &Plan{
 					ProviderID: "metal3://tenant-a/host-1/m-1", Provisioned: true,
-					Secrets: Secrets{UserData: "boot", NetworkData: "net"},
-					Achieved: []Achievement{
-						{Condition: "AssociateBareMetalHost", Reason: "AssociateBareMetalHostSuccess"},
-						{Condition: "HostClaimReady", Reason: "Provisioned"},
-					},
-					Waits: []Wait{{Condition: "KubernetesNodeReady", Reason: "WaitingForNode", Message: "no Node"}},
+					Secrets:    Secrets{UserData: "boot", NetworkData: "net"},
+					Conditions: []metav1.Condition{holding("AssociateBareMetalHost", "AssociateBareMetalHostSuccess"), holding("HostClaimReady", "Provisioned"), waiting("KubernetesNodeReady", "WaitingForNode", "no Node")},
 				}
 				s.Host = host
 				s.Facts = true
@@ -141,26 +135,10 @@ func TestReport(t *testing.T) {
 				LastUpdated:   &noon,
 			}},
 		},
-		"a wish about cleaning that counts at times only is not passed over in silence": {
-			given: started(func(s *scope) {
-				s.Machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
-				s.plan = &Plan{Achieved: []Achievement{{Condition: "HostClaimReady", Reason: "Provisioned"}}}
-			}),
-			want: infrav1.Metal3Machine{
-				Spec: infrav1.Metal3MachineSpec{AutomatedCleaningMode: infrav1.CleaningModeDisabled},
-				Status: infrav1.Metal3MachineStatus{
-					Conditions: []metav1.Condition{
-						condition("HostClaimReady", "True", "Provisioned", cleaned),
-						condition("Ready", "True", "Ready", "* HostClaimReady: "+cleaned),
-					},
-					LastUpdated: &noon,
-				},
-			},
-		},
 		"a pass that failed shows why, and leaves the rest as it was": {
 			given: started(func(s *scope) {
 				s.plan = nil
-				set(s.Machine, "HostClaimReady", "True", "Provisioned", "")
+				set(s.Machine, condition("HostClaimReady", "True", "Provisioned", ""))
 				s.wait("Metal3DataReady", "WaitingForMetal3Data", "cannot be read")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
@@ -177,7 +155,7 @@ func TestReport(t *testing.T) {
 		},
 		"a problem with a write is shown instead of the success that was planned": {
 			given: started(func(s *scope) {
-				s.plan.Achieved = []Achievement{{Condition: "KubernetesNodeReady", Reason: "NodeFound"}}
+				s.plan.Conditions = []metav1.Condition{holding("KubernetesNodeReady", "NodeFound")}
 				s.wait("KubernetesNodeReady", "WaitingForNode", "forbidden")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
@@ -189,9 +167,7 @@ func TestReport(t *testing.T) {
 			given: started(func(s *scope) {
 				s.plan = nil
 				s.Machine.DeletionTimestamp = &noon
-				s.release = &ReleasePlan{Waits: []Wait{
-					{Condition: "HostClaimReady", Reason: "Deprovisioning", Message: "Cleaning"},
-				}}
+				s.release = &ReleasePlan{Waits: []metav1.Condition{waiting("HostClaimReady", "Deprovisioning", "Cleaning")}}
 			}),
 			want: infrav1.Metal3Machine{
 				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &noon},
@@ -239,7 +215,7 @@ func TestTransitions(t *testing.T) {
 		return func(m *infrav1.Metal3Machine) { m.Annotations = map[string]string{infrav1.HostAnnotation: name} }
 	}
 	is := func(conditionType, reason string) func(*infrav1.Metal3Machine) {
-		return func(m *infrav1.Metal3Machine) { set(m, conditionType, metav1.ConditionFalse, reason, "m") }
+		return func(m *infrav1.Metal3Machine) { set(m, waiting(conditionType, reason, "m")) }
 	}
 	runs := func(m *infrav1.Metal3Machine) {
 		m.Status.Initialization.Provisioned = ptr.To(true)
@@ -342,7 +318,7 @@ func TestReportIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &infrav1.Metal3Machine{}
 			if tc.before != nil {
-				set(m, infrav1.IdentityReadyCondition, tc.before.Status, tc.before.Reason, tc.before.Message)
+				set(m, condition(infrav1.IdentityReadyCondition, string(tc.before.Status), tc.before.Reason, tc.before.Message))
 			}
 			if tc.paused {
 				m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
@@ -418,7 +394,7 @@ func TestReportMove(t *testing.T) {
 
 func TestReportFormer(t *testing.T) {
 	is := func(conditionType, status, reason, message string) func(*infrav1.Metal3Machine) {
-		return func(m *infrav1.Metal3Machine) { set(m, conditionType, metav1.ConditionStatus(status), reason, message) }
+		return func(m *infrav1.Metal3Machine) { set(m, condition(conditionType, status, reason, message)) }
 	}
 	tests := map[string]struct {
 		given []func(*infrav1.Metal3Machine)

@@ -130,7 +130,7 @@ func TestWatches(t *testing.T) {
 		"facts of a host wake none":               {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
 		"data wakes its machine":                  {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
 		"data of something else wakes none":       {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
-		"a claim for data wakes its machine":      {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", DataRequest{Template: "x"})), one},
+		"a claim for data wakes its machine":      {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", "x", "")), one},
 		"a claim for data of another name also wakes its namesake": {
 			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Metal3Machine", "m-1")}), []string{"m-1", "x"},
 		},

@@ -136,7 +136,7 @@ func deleted(c *cast) {
 
 // withData gives the machine a claim for data, which others hold too.
 func withData(c *cast) {
-	c.dataClaim = desiredDataClaim(c.machine, "a", DataRequest{Template: "template"})
+	c.dataClaim = desiredDataClaim(c.machine, "a", "template", "")
 }
 
 func holds(conditionType string) metav1.Condition {
