@@ -20,7 +20,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -38,27 +40,11 @@ type transition struct {
 	kind, reason, action, note string
 }
 
-func hostBound(host string) transition {
-	return transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + host}
-}
-
-func provisionedBy(machine *infrav1.Metal3Machine, bound bool) transition {
-	t := transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Provisioned with provider ID " + machine.Spec.ProviderID}
-	if bound {
-		t.note = "Bound to host " + hostOf(machine) + ", and provisioned with provider ID " + machine.Spec.ProviderID
-	}
-	return t
-}
-
 func givenBack(host string, reserved bool) transition {
 	if reserved {
 		return transition{corev1.EventTypeNormal, "Reserved", "Release", "Host " + host + " is kept for the next machine"}
 	}
 	return transition{corev1.EventTypeNormal, "Released", "Release", "Host " + host + " was given back"}
-}
-
-func serverRebuilt() transition {
-	return transition{corev1.EventTypeNormal, "Rebuilt", "Rebuild", "The server was written anew"}
 }
 
 // claimAbandoned returns the transition of a machine that leaves its claim behind, with the
@@ -117,13 +103,20 @@ func serverTransitions(before, after *infrav1.Metal3Machine) []transition {
 	}
 	bound, begins := hostOf(after) != "" && hostOf(before) != hostOf(after), provisioned(after) && !provisioned(before)
 	switch {
+	case begins && bound:
+		all = append(all, transition{
+			corev1.EventTypeNormal, "Provisioned", "Provision",
+			"Bound to host " + hostOf(after) + ", and provisioned with provider ID " + after.Spec.ProviderID,
+		})
 	case begins:
-		all = append(all, provisionedBy(after, bound))
+		all = append(all, transition{
+			corev1.EventTypeNormal, "Provisioned", "Provision", "Provisioned with provider ID " + after.Spec.ProviderID,
+		})
 	case bound:
-		all = append(all, hostBound(hostOf(after)))
+		all = append(all, transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + hostOf(after)})
 	}
 	if writtenAnew(before, after) {
-		all = append(all, serverRebuilt())
+		all = append(all, transition{corev1.EventTypeNormal, "Rebuilt", "Rebuild", "The server was written anew"})
 	}
 	return all
 }
@@ -162,4 +155,41 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	if provisioned(s.Machine) && !provisioned(s.before) {
 		r.Metrics.provisioned(s.Machine.Namespace, s.Machine.Labels[clusterv1.ClusterNameLabel], r.Clock.Since(s.Machine.CreationTimestamp.Time))
 	}
+}
+
+// Metrics are the measurements of the machine controller.
+type Metrics struct {
+	timeToProvisioned *prometheus.HistogramVec
+	stale             prometheus.Counter
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		timeToProvisioned: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "capm3_machine_time_to_provisioned_seconds",
+			Help: "Time from the creation of a Metal3Machine until its server runs the image.",
+			// From a simulated server to one with slow firmware in a long queue.
+			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200},
+		}, []string{"namespace", "cluster"}),
+		stale: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "capm3_machine_stale_decisions_total",
+			Help: "Passes over a Metal3Machine whose write met a newer object than was read, in this cluster or in that of its HostClaim.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.timeToProvisioned, m.stale} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics of Metal3Machine: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// Forget ends the series of a Cluster that is gone.
+func (m *Metrics) Forget(namespace, cluster string) {
+	m.timeToProvisioned.DeleteLabelValues(namespace, cluster)
+}
+
+func (m *Metrics) provisioned(namespace, cluster string, after time.Duration) {
+	m.timeToProvisioned.WithLabelValues(namespace, cluster).Observe(after.Seconds())
 }

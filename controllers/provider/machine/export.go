@@ -24,52 +24,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
-
-// Exporter is the Machine for whose server a Secret leaves its namespace: next to the host,
-// or to another cluster.
-type Exporter struct {
-	// Cluster is the name of its Cluster.
-	Cluster string
-	// Config is the bootstrap config that the Machine names; the zero value for none.
-	Config clusterv1.ContractVersionedObjectReference
-	// DataSecret is the Secret that the Machine names; empty for none.
-	DataSecret string
-}
-
-// ExporterOf returns what is known of a Machine.
-func ExporterOf(owner *clusterv1.Machine) Exporter {
-	bootstrap := owner.Spec.Bootstrap
-	e := Exporter{Cluster: owner.Spec.ClusterName, Config: bootstrap.ConfigRef}
-	if bootstrap.DataSecretName != nil {
-		e.DataSecret = *bootstrap.DataSecretName
-	}
-	return e
-}
 
 // ExportLabels are the labels of a Secret that Refuses looks at.
 func ExportLabels() []string {
 	return []string{clusterv1.ClusterNameLabel, infrav1.UserDataLabel}
 }
 
-// Refuses returns why a Secret must not be handed out under a key; empty if it may. Named is
-// set if the Metal3Machine itself names the Secret. What the Machine names must be bootstrap
-// data of this machine, since a user who writes a Machine need not have a right to read
-// Secrets. What the Metal3Machine names must not be a bootstrap provider's Secret of another
-// machine. The label UserDataLabel permits any Secret.
-func (e Exporter) Refuses(secret *corev1.Secret, key string, named bool) string {
+// refuses returns why a Secret must not be handed out under a key for the server of a Machine: next to the host,
+// or to another cluster; empty if it may. Named is set if the Metal3Machine itself names the Secret. What the
+// Machine names must be bootstrap data of this machine, since a user who writes a Machine need not have a right to
+// read Secrets. What the Metal3Machine names must not be a bootstrap provider's Secret of another machine. The
+// label UserDataLabel permits any Secret.
+func refuses(owner *clusterv1.Machine, secret *corev1.Secret, key string, named bool) string {
+	controller := metav1.GetControllerOfNoCopy(secret)
+	byMachine := secret.Name == ptr.Deref(owner.Spec.Bootstrap.DataSecretName, "")
 	_, own := secret.Data[key]
 	switch {
-	case secret.Labels[infrav1.UserDataLabel] == "true", e.owns(secret):
+	case secret.Labels[infrav1.UserDataLabel] == "true", refersTo(owner.Spec.Bootstrap.ConfigRef, controller):
 		return ""
-	case e.credentials(secret):
+	case holdsCredentials(secret, owner.Spec.ClusterName):
 		return refusal(secret.Name, "holds credentials of a Cluster")
-	case e.ofCluster(secret) && !e.ofAnother(secret):
-		return ""
-	case named && secret.Name != e.DataSecret && (own || secret.Type != clusterv1.ClusterSecretType):
+	case ofCluster(secret, owner.Spec.ClusterName) && (controller == nil || byMachine && !owner.Spec.Bootstrap.ConfigRef.IsDefined()):
+		return "" // without a bootstrap config of its own, a Machine may name the Secret of any
+	case named && !byMachine && (own || secret.Type != clusterv1.ClusterSecretType):
 		return ""
 	default:
 		return refusal(secret.Name, "is not known to be bootstrap data of this machine")
@@ -81,32 +63,20 @@ func refusal(name, why string) string {
 		name, why, infrav1.UserDataLabel)
 }
 
-// owns reports whether the bootstrap config of the Machine controls the Secret.
-func (e Exporter) owns(secret *corev1.Secret) bool {
-	owner := metav1.GetControllerOf(secret)
-	if owner == nil || e.Config.Name == "" {
-		return false
-	}
-	group, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && group.Group == e.Config.APIGroup && owner.Kind == e.Config.Kind && owner.Name == e.Config.Name
+// ofCluster reports whether Cluster API or a bootstrap provider made the Secret for the Cluster.
+func ofCluster(secret *corev1.Secret, cluster string) bool {
+	return secret.Type == clusterv1.ClusterSecretType && secret.Labels[clusterv1.ClusterNameLabel] == cluster
 }
 
-// ofCluster reports whether Cluster API or a bootstrap provider made the Secret for the
-// Cluster.
-func (e Exporter) ofCluster(secret *corev1.Secret) bool {
-	return secret.Type == clusterv1.ClusterSecretType && e.Cluster != "" && secret.Labels[clusterv1.ClusterNameLabel] == e.Cluster
+// refersTo reports whether the reference is to the object that owns another one; nil is none.
+func refersTo(ref clusterv1.ContractVersionedObjectReference, owner *metav1.OwnerReference) bool {
+	return owner != nil && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() == ref.GroupKind() && owner.Name == ref.Name
 }
 
-// ofAnother reports whether a bootstrap config of another machine controls the Secret. Without
-// a config of its own, a Machine may name the Secret of any.
-func (e Exporter) ofAnother(secret *corev1.Secret) bool {
-	return metav1.GetControllerOf(secret) != nil && (e.Config.Name != "" || secret.Name != e.DataSecret)
-}
-
-// credentials reports whether a Secret has a name by which Cluster API keeps keys and
-// kubeconfigs of the machine's Cluster, or of the one in the label.
-func (e Exporter) credentials(secret *corev1.Secret) bool {
-	for _, cluster := range []string{e.Cluster, secret.Labels[clusterv1.ClusterNameLabel]} {
+// holdsCredentials reports whether a Secret has a name by which Cluster API keeps keys and kubeconfigs of the
+// machine's Cluster, or of the one in the label.
+func holdsCredentials(secret *corev1.Secret, cluster string) bool {
+	for _, cluster := range []string{cluster, secret.Labels[clusterv1.ClusterNameLabel]} {
 		purpose, found := strings.CutPrefix(secret.Name, cluster+"-")
 		if cluster != "" && found && slices.Contains([]string{"kubeconfig", "ca", "etcd", "sa", "proxy", "apiserver-etcd-client"}, purpose) {
 			return true

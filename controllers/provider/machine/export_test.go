@@ -26,9 +26,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// TestExporterRefuses names Secrets as the kubeadm bootstrap provider, the control plane
+// TestRefuses names Secrets as the kubeadm bootstrap provider, the control plane
 // and users make them.
-func TestExporterRefuses(t *testing.T) {
+func TestRefuses(t *testing.T) {
 	const group = "bootstrap.cluster.x-k8s.io"
 	made := func(name string, change ...func(*corev1.Secret)) *corev1.Secret {
 		s := &corev1.Secret{
@@ -53,43 +53,44 @@ func TestExporterRefuses(t *testing.T) {
 		return func(s *corev1.Secret) { s.Data = map[string][]byte{key: nil} }
 	}
 	config := clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "KubeadmConfig", Name: "m-config"}
-	kubeadm := Exporter{Cluster: "c", Config: config, DataSecret: "m"}
-	plain := Exporter{Cluster: "c", DataSecret: "m"}
+	plain := clusterv1.Machine{Spec: clusterv1.MachineSpec{ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("m")}}}
+	kubeadm := *plain.DeepCopy()
+	kubeadm.Spec.Bootstrap.ConfigRef = config
 
 	tests := map[string]struct {
-		exporter Exporter
-		secret   *corev1.Secret
-		named    bool // by the Metal3Machine
-		refused  string
+		owner   clusterv1.Machine
+		secret  *corev1.Secret
+		named   bool // by the Metal3Machine
+		refused string
 	}{
-		"bootstrap data of the machine":                 {exporter: kubeadm, secret: made("m", owned("m-config"))},
-		"the same from a provider that sets no type":    {exporter: kubeadm, secret: made("m", owned("m-config"), opaque)},
-		"the same after its owner was lost":             {exporter: kubeadm, secret: made("m")},
-		"the same, named by the Metal3Machine":          {exporter: kubeadm, secret: made("m", owned("m-config")), named: true},
-		"bootstrap data that a Machine names by itself": {exporter: plain, secret: made("m", owned("other"))},
-		"bootstrap data of another machine":             {exporter: kubeadm, secret: made("n", owned("n-config")), refused: "not known to be"},
-		"the Metal3Machine names that of another":       {exporter: plain, secret: made("n", owned("n-config")), named: true, refused: "not known to be"},
+		"bootstrap data of the machine":                 {owner: kubeadm, secret: made("m", owned("m-config"))},
+		"the same from a provider that sets no type":    {owner: kubeadm, secret: made("m", owned("m-config"), opaque)},
+		"the same after its owner was lost":             {owner: kubeadm, secret: made("m")},
+		"the same, named by the Metal3Machine":          {owner: kubeadm, secret: made("m", owned("m-config")), named: true},
+		"bootstrap data that a Machine names by itself": {owner: plain, secret: made("m", owned("other"))},
+		"bootstrap data of another machine":             {owner: kubeadm, secret: made("n", owned("n-config")), refused: "not known to be"},
+		"the Metal3Machine names that of another":       {owner: plain, secret: made("n", owned("n-config")), named: true, refused: "not known to be"},
 		"bootstrap data of another Cluster": {
-			exporter: plain, refused: "not known to be",
+			owner: plain, refused: "not known to be",
 			secret: made("m", func(s *corev1.Secret) { s.Labels[clusterv1.ClusterNameLabel] = "d" }),
 		},
-		"a Secret of a user that the Machine names":       {exporter: plain, secret: made("m", opaque), refused: "not known to be"},
-		"the same with the label":                         {exporter: plain, secret: made("m", opaque, permitted)},
-		"a Secret of a user that the Metal3Machine names": {exporter: kubeadm, secret: made("x", opaque), named: true},
-		"the same that the Machine names, too":            {exporter: plain, secret: made("m", opaque), named: true, refused: "not known to be"},
-		"a Secret with a key of its own":                  {exporter: kubeadm, secret: made("x", owned("other"), key("userData")), named: true},
-		"the kubeconfig":                                  {exporter: plain, secret: made("c-kubeconfig"), refused: "credentials of a Cluster"},
-		"the kubeconfig, named by the Metal3Machine":      {exporter: kubeadm, secret: made("c-kubeconfig", opaque), named: true, refused: "credentials of a Cluster"},
-		"the key of the CA":                               {exporter: plain, secret: made("c-ca", key("userData")), named: true, refused: "credentials of a Cluster"},
+		"a Secret of a user that the Machine names":       {owner: plain, secret: made("m", opaque), refused: "not known to be"},
+		"the same with the label":                         {owner: plain, secret: made("m", opaque, permitted)},
+		"a Secret of a user that the Metal3Machine names": {owner: kubeadm, secret: made("x", opaque), named: true},
+		"the same that the Machine names, too":            {owner: plain, secret: made("m", opaque), named: true, refused: "not known to be"},
+		"a Secret with a key of its own":                  {owner: kubeadm, secret: made("x", owned("other"), key("userData")), named: true},
+		"the kubeconfig":                                  {owner: plain, secret: made("c-kubeconfig"), refused: "credentials of a Cluster"},
+		"the kubeconfig, named by the Metal3Machine":      {owner: kubeadm, secret: made("c-kubeconfig", opaque), named: true, refused: "credentials of a Cluster"},
+		"the key of the CA":                               {owner: plain, secret: made("c-ca", key("userData")), named: true, refused: "credentials of a Cluster"},
 		"the kubeconfig of another Cluster": {
-			exporter: kubeadm, named: true, refused: "credentials of a Cluster",
+			owner: kubeadm, named: true, refused: "credentials of a Cluster",
 			secret: made("d-kubeconfig", func(s *corev1.Secret) { s.Labels[clusterv1.ClusterNameLabel] = "d" }),
 		},
-		"credentials with the label": {exporter: plain, secret: made("c-ca", permitted)},
+		"credentials with the label": {owner: plain, secret: made("c-ca", permitted)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			why := tt.exporter.Refuses(tt.secret, "userData", tt.named)
+			why := refuses(&tt.owner, tt.secret, "userData", tt.named)
 			if (why == "") != (tt.refused == "") || !strings.Contains(why, tt.refused) {
 				t.Errorf("refused: %q, want %q", why, tt.refused)
 			}

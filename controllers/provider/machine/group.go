@@ -21,14 +21,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/labels/format"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -121,7 +122,7 @@ func (r *Reconciler) groupOf(ctx context.Context, s *scope) (Group, error) {
 	case util.IsControlPlaneMachine(s.Owner) && isControlPlaneOf(s.Cluster, controller):
 		return Group{
 			Asked: true,
-			Keeper: claims.Keeper{Label: controlPlaneLabel(controller.Name), Reference: metav1.OwnerReference{
+			Keeper: claims.Keeper{Label: format.MustFormatValue("cp-" + controller.Name), Reference: metav1.OwnerReference{
 				APIVersion: controller.APIVersion, Kind: controller.Kind, Name: controller.Name, UID: controller.UID,
 			}},
 			Desired: int(ptr.Deref(controlPlaneSize(s.Cluster), 0)),
@@ -153,7 +154,7 @@ func (r *Reconciler) deploymentGroup(ctx context.Context, s *scope, name string)
 	}
 	return Group{
 		Asked: d.Spec.ClusterName == s.Cluster.Name,
-		Keeper: claims.Keeper{Label: deploymentLabel(name), Reference: metav1.OwnerReference{
+		Keeper: claims.Keeper{Label: format.MustFormatValue("md-" + name), Reference: metav1.OwnerReference{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: d.Name, UID: d.UID,
 		}},
 		Desired: int(ptr.Deref(d.Spec.Replicas, 0)),
@@ -162,14 +163,14 @@ func (r *Reconciler) deploymentGroup(ctx context.Context, s *scope, name string)
 }
 
 func byMachineSet(controller *metav1.OwnerReference) bool {
-	return controller.Kind == "MachineSet" && groupName(controller) == clusterv1.GroupVersion.Group
+	return schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind() ==
+		clusterv1.GroupVersion.WithKind("MachineSet").GroupKind()
 }
 
 // isControlPlaneOf reports whether the Cluster names the object as its control plane, and knows how many
 // machines that should have.
 func isControlPlaneOf(cluster *clusterv1.Cluster, o *metav1.OwnerReference) bool {
-	ref := cluster.Spec.ControlPlaneRef
-	return controlPlaneSize(cluster) != nil && o.Name == ref.Name && o.Kind == ref.Kind && groupName(o) == ref.APIGroup
+	return controlPlaneSize(cluster) != nil && refersTo(cluster.Spec.ControlPlaneRef, o)
 }
 
 // controlPlaneSize is how many machines the control plane should have; nil while the Cluster does not know.
@@ -178,11 +179,6 @@ func controlPlaneSize(cluster *clusterv1.Cluster) *int32 {
 		return nil
 	}
 	return ptr.To(ptr.Deref(cluster.Status.ControlPlane.DesiredReplicas, 0))
-}
-
-func groupName(o *metav1.OwnerReference) string {
-	group, _, _ := strings.Cut(o.APIVersion, "/")
-	return group
 }
 
 // membership is the same for the Machines of one control plane or MachineDeployment; empty for a Machine of neither.

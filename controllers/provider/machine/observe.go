@@ -192,7 +192,7 @@ func (r *Reconciler) refusedData(ctx context.Context, s *scope) (string, error) 
 func (s *scope) refuses(secret *corev1.Secret, key string) string {
 	userData := s.Machine.Spec.UserData
 	named := key == secretkeys.MetaData || key == secretkeys.NetworkData || key == secretkeys.UserData && userData != nil && userData.Name != ""
-	return ExporterOf(s.Owner).Refuses(secret, key, named)
+	return refuses(s.Owner, secret, key, named)
 }
 
 // observeData reads the Metal3DataClaim of the machine, which has its name, and the Metal3Data that answers it.

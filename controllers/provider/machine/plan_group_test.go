@@ -20,13 +20,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 )
@@ -221,20 +219,5 @@ func TestTwoAdoptersNeverShare(t *testing.T) {
 		if len(holder) != 3 {
 			t.Fatalf("three machines share %v", holder)
 		}
-	}
-}
-
-func TestLabels(t *testing.T) {
-	long := strings.Repeat("x", 253)
-	for _, got := range []string{controlPlaneLabel(long), deploymentLabel(long), controlPlaneLabel("a"), deploymentLabel("a.b")} {
-		if problems := validation.IsValidLabelValue(got); len(problems) > 0 {
-			t.Errorf("%q: %v", got, problems)
-		}
-	}
-	if controlPlaneLabel("a") != "cp-a" || deploymentLabel("a") != "md-a" {
-		t.Error("the labels are not those of CAPM3")
-	}
-	if deploymentLabel(long) == deploymentLabel(long[1:]+"y") {
-		t.Error("two long names have the same label")
 	}
 }

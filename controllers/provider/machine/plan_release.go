@@ -18,7 +18,6 @@ package machine
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -76,33 +75,6 @@ func Release(o Observed) ReleasePlan {
 func kept(claim string) []metav1.Condition {
 	return []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.ReservedReason, fmt.Sprintf(
 		"Waiting for the host of HostClaim %q to be deprovisioned; it is kept for the next machine", claim))}
-}
-
-// Prefixes of the label of a reserved claim, as CAPM3 writes it on hosts.
-const (
-	controlPlanePrefix = "cp-"
-	deploymentPrefix   = "md-"
-
-	// maxLabel is how long the value of a label may be, and hashLength how many hex digits
-	// end a value that was cut.
-	maxLabel   = 63
-	hashLength = 8
-)
-
-// controlPlaneLabel and deploymentLabel are the values of infrav1.NodeReuseLabel for a
-// control plane and a MachineDeployment of that name.
-func controlPlaneLabel(name string) string { return label(controlPlanePrefix + name) }
-
-// deploymentLabel is the same for a MachineDeployment.
-func deploymentLabel(name string) string { return label(deploymentPrefix + name) }
-
-// label cuts a value that is too long, and makes it unique by a hash.
-func label(value string) string {
-	if len(value) <= maxLabel {
-		return value
-	}
-	sum := sha256.Sum256([]byte(value))
-	return value[:maxLabel-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
 }
 
 // Group is the control plane or MachineDeployment of a machine, as far as its template asks

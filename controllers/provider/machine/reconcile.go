@@ -292,19 +292,15 @@ func (r *Reconciler) load(ctx context.Context, s *scope) error {
 	if name == "" {
 		return nil
 	}
-	cluster := &clusterv1.Cluster{}
-	key := types.NamespacedName{Namespace: s.Machine.Namespace, Name: name}
-	if err := r.Client.Get(ctx, key, cluster); err != nil {
+	if s.Cluster, err = util.GetClusterByName(ctx, r.Client, s.Machine.Namespace, name); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	s.Cluster = cluster
-	ref := cluster.Spec.InfrastructureRef
+	ref := s.Cluster.Spec.InfrastructureRef
 	if ref.APIGroup != infrav1.GroupName || ref.Kind != "Metal3Cluster" {
 		return nil
 	}
 	infra := &infrav1.Metal3Cluster{}
-	key.Name = ref.Name
-	err = r.Client.Get(ctx, key, infra)
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: s.Machine.Namespace, Name: ref.Name}, infra)
 	if s.InfraMissing = apierrors.IsNotFound(err); err == nil {
 		s.Infra = infra
 	}

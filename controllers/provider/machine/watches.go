@@ -21,12 +21,10 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -78,12 +76,9 @@ func secretsOf(machine *infrav1.Metal3Machine) []string {
 	if machine.Annotations[infrav1.EffectiveIdentityAnnotation] != "" {
 		refs = append(refs, machine.Status.UserData, machine.Status.MetaData, machine.Status.NetworkData)
 	}
-	refs = append(refs, &corev1.SecretReference{Name: machine.Annotations[infrav1.PullSecretAnnotation]})
-	var names []string
+	names := []string{machine.Annotations[infrav1.PullSecretAnnotation]}
 	for _, ref := range refs {
-		if ref != nil && ref.Name != "" && !slices.Contains(names, ref.Name) {
-			names = append(names, ref.Name)
-		}
+		names = append(names, firstName(ref, ""))
 	}
 	return names
 }
@@ -107,14 +102,16 @@ func bootstrapSecretOf(machine *clusterv1.Machine) []string {
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *watch.Kinds, options controller.Options) error {
 	m := r.mapper()
 	machineToInfra := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
+	ofOwner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &infrav1.Metal3Machine{})
 	generations := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Machine{}, builder.WithPredicates(filter)).
 		WatchesRawSource(watch.CRDs(mgr.GetCache(), m.waitingForKinds, "hostclaims.metal3.io", "hardwaredata.metal3.io")).
-		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
-		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
+		Watches(&infrav1.Metal3DataClaim{}, ofOwner).
+		Watches(&infrav1.Metal3DataClaim{}, &handler.EnqueueRequestForObject{}).
+		Watches(&infrav1.Metal3Data{}, ofOwner).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), builder.WithPredicates(whenLeaving())).
 		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(m.templateToMachines), generations).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), generations).
@@ -193,14 +190,12 @@ func (m mapper) claimToMachines(ctx context.Context, o client.Object) []ctrl.Req
 	if ref := claim.Spec.ConsumerRef; ref != nil && ref.Kind == claims.MachineKind {
 		names = append(names, ref.Name)
 	}
-	former, _ := claims.ReservedBy(claim)
-	names = append(names, former)
-	slices.Sort(names)
+	if former, _ := claims.ReservedBy(claim); former != "" {
+		names = append(names, former)
+	}
 	var woken []ctrl.Request
-	for _, name := range slices.Compact(names) {
-		if name != "" {
-			woken = append(woken, request(claim.Namespace, name))
-		}
+	for _, name := range names {
+		woken = append(woken, request(claim.Namespace, name))
 	}
 	if reservation.Holds(claim) {
 		woken = append(woken, m.unclaimed(ctx, claim.Namespace, claim.Labels)...)
@@ -271,28 +266,6 @@ func (m mapper) hardwareToMachines(ctx context.Context, o client.Object) []ctrl.
 	return nil
 }
 
-// ownedToMachine maps an object to the Metal3Machine among its owners.
-func ownedToMachine(_ context.Context, o client.Object) []ctrl.Request {
-	for _, owner := range o.GetOwnerReferences() {
-		gv, err := schema.ParseGroupVersion(owner.APIVersion)
-		if err == nil && gv.Group == infrav1.GroupName && owner.Kind == claims.MachineKind {
-			return []ctrl.Request{request(o.GetNamespace(), owner.Name)}
-		}
-	}
-	return nil
-}
-
-// dataClaimToMachines maps a Metal3DataClaim to its machine, and to the one that
-// waits for its name to become free.
-func dataClaimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	own := request(o.GetNamespace(), o.GetName())
-	owners := ownedToMachine(ctx, o)
-	if slices.Contains(owners, own) {
-		return owners
-	}
-	return append(owners, own)
-}
-
 // clusterToMachines maps a Cluster to its machines.
 func (m mapper) clusterToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: o.GetName()})
@@ -316,21 +289,15 @@ func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []
 		return m.machines(ctx, client.InNamespace(namespace))
 	}
 	woken := m.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
-	woken = append(woken, nameSecretToMachines(namespace, name)...)
+	if machine, found := strings.CutSuffix(name, metadata.SecretName("")); found && machine != "" {
+		woken = append(woken, request(namespace, machine))
+	}
 	return append(woken, watch.RequestsFrom(ctx, m.client, &clusterv1.MachineList{}, func(owner *clusterv1.Machine) []ctrl.Request {
 		if owner.Spec.InfrastructureRef.Kind != claims.MachineKind {
 			return nil
 		}
 		return []ctrl.Request{request(namespace, owner.Spec.InfrastructureRef.Name)}
 	}, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name})...)
-}
-
-// nameSecretToMachines maps a secret to the machine whose server it may name.
-func nameSecretToMachines(namespace, name string) []ctrl.Request {
-	if machine, found := strings.CutSuffix(name, metadata.SecretName("")); found && machine != "" {
-		return []ctrl.Request{request(namespace, machine)}
-	}
-	return nil
 }
 
 // nodeToMachines maps a Node to the machine that its provider ID names, else to

@@ -123,23 +123,11 @@ func TestWatches(t *testing.T) {
 		"a template wakes those made from it that have no claim, or that it misleads": {
 			w.mapper().templateToMachines(ctx, &infrav1.Metal3MachineTemplate{ObjectMeta: inA("x")}), []string{"m-4", "m-6"},
 		},
-		"what belongs to no Cluster wakes none":   {w.mapper().memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: inA("x")}), nil},
-		"something else is no claim":              {w.mapper().claimToMachines(ctx, &corev1.Pod{}), nil},
-		"facts wake the consumer of their claim":  {w.mapper().hardwareToMachines(ctx, facts), one},
-		"facts of a claim that is gone wake none": {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
-		"facts of a host wake none":               {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
-		"data wakes its machine":                  {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
-		"data of something else wakes none":       {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
-		"a claim for data wakes its machine":      {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", "x", "")), one},
-		"a claim for data of another name also wakes its namesake": {
-			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Metal3Machine", "m-1")}), []string{"m-1", "x"},
-		},
-		"a claim for data of something else wakes the machine it is in the way of": {
-			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Other", "m-1")}), []string{"x"},
-		},
-		"a claim for data without an owner wakes the machine it is in the way of": {
-			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: inA("m-1")}), one,
-		},
+		"what belongs to no Cluster wakes none":             {w.mapper().memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: inA("x")}), nil},
+		"something else is no claim":                        {w.mapper().claimToMachines(ctx, &corev1.Pod{}), nil},
+		"facts wake the consumer of their claim":            {w.mapper().hardwareToMachines(ctx, facts), one},
+		"facts of a claim that is gone wake none":           {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
+		"facts of a host wake none":                         {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
 		"a Cluster wakes its machines":                      {w.mapper().clusterToMachines(ctx, &clusterv1.Cluster{ObjectMeta: inA("a")}), both},
 		"a Metal3Cluster wakes the machines of its Cluster": {w.mapper().infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
 		"a bootstrap secret wakes its machine":              {w.mapper().secretToMachines(ctx, w.namespace, "boot"), one},
