@@ -30,7 +30,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -39,13 +38,12 @@ import (
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
@@ -61,19 +59,6 @@ type Hosts interface {
 	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hardware.Host, bool, error)
 }
 
-// LocalKinds are HostClaim and HardwareData of this cluster.
-type LocalKinds interface {
-	// Watch wakes a controller for their events, once they exist.
-	Watch(ctx context.Context, c controller.Controller, sources ...source.Source) error
-}
-
-// Remote are the connections to the clusters that hold the hosts of machines with an
-// identityRef. Hosts reads through the same ones.
-type Remote interface {
-	// Source wakes a controller for users of a kind.
-	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
-}
-
 // maxWrites is how many machines get the mode of their template in one pass.
 const maxWrites = 10
 
@@ -83,10 +68,8 @@ type Reconciler struct {
 	Client client.Client
 	// Hosts finds host facts.
 	Hosts Hosts
-	// Local are the kinds that Hosts reads in this cluster, if it has them.
-	Local LocalKinds
 	// Remote wakes the controller for what Hosts reads in other clusters.
-	Remote Remote
+	Remote hostclaims.Connections
 	// Recorder emits events.
 	Recorder events.EventRecorder
 	// WatchFilter restricts the controller to templates with this value of the label

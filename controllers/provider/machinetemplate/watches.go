@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -71,7 +72,8 @@ func templateOf(machine client.Object) []string {
 func clustersOf(template client.Object) []string {
 	var names []string
 	for _, owner := range template.GetOwnerReferences() {
-		if owner.Kind == "Cluster" && isClusterAPI(owner.APIVersion) {
+		kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+		if kind == clusterv1.GroupVersion.WithKind("Cluster").GroupKind() {
 			names = append(names, owner.Name)
 		}
 	}
@@ -86,7 +88,7 @@ func clustersOf(template client.Object) []string {
 //	another cluster by the machine whose host is there: its connection, its claim, their facts
 //	Machine         by its Metal3Machine, when its Node is another kind of Node
 //	Cluster         by the templates that it owns, when it is paused or unpaused
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *watch.Kinds, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
 	mapped := handler.EnqueueRequestsFromMapFunc
 	c, err := ctrl.NewControllerManagedBy(mgr).
@@ -101,7 +103,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).
 		Build(queue.Spaced(r, clock.RealClock{}))
 	if err == nil {
-		err = r.Local.Watch(ctx, c,
+		err = kinds.Watch(ctx, c,
 			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, mapped(r.claimToTemplate), watch.Whenever(differentClaim)),
 			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, mapped(r.hardwareToTemplate), watch.Whenever(differentHardware)))
 	}
@@ -187,32 +189,13 @@ func differentClaim(before, after *bmov1alpha1.HostClaim) bool {
 }
 
 func differentHardware(before, after *bmov1alpha1.HardwareData) bool {
-	return !reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences) || sizeOf(before) != sizeOf(after)
-}
-
-// size is what a template publishes of a server.
-type size struct {
-	cpus, memory int
-	architecture string
-}
-
-func sizeOf(data *bmov1alpha1.HardwareData) size {
-	host := hardware.FromHardwareData(data)
-	return size{host.CPUs, host.MemoryMebibytes, host.Architecture}
+	was, is := hardware.FromHardwareData(before), hardware.FromHardwareData(after)
+	return !reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
+		was.CPUs != is.CPUs || was.MemoryMebibytes != is.MemoryMebibytes || was.Architecture != is.Architecture
 }
 
 func differentNode(before, after *clusterv1.Machine) bool {
-	kind := func(info *corev1.NodeSystemInfo) [2]string {
-		if info == nil {
-			return [2]string{}
-		}
-		return [2]string{info.Architecture, info.OperatingSystem}
-	}
-	return kind(before.Status.NodeInfo) != kind(after.Status.NodeInfo) ||
+	was, is := ptr.Deref(before.Status.NodeInfo, corev1.NodeSystemInfo{}), ptr.Deref(after.Status.NodeInfo, corev1.NodeSystemInfo{})
+	return was.Architecture != is.Architecture || was.OperatingSystem != is.OperatingSystem ||
 		before.Spec.InfrastructureRef != after.Spec.InfrastructureRef
-}
-
-func isClusterAPI(apiVersion string) bool {
-	version, err := schema.ParseGroupVersion(apiVersion)
-	return err == nil && version.Group == clusterv1.GroupVersion.Group
 }

@@ -35,6 +35,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 )
 
 // claimOf is the claim of a Metal3Machine, bound and with facts.
@@ -226,6 +227,8 @@ func (w *world) names(mapped func(context.Context, client.Object) []ctrl.Request
 
 // wakers are connections to other clusters that remember what they are to wake.
 type wakers struct {
+	hostclaims.Connections
+
 	kind  string
 	woken func(context.Context, types.NamespacedName) []ctrl.Request
 }

@@ -293,11 +293,10 @@ func addMachineTemplate(ctx context.Context, s *shared, options controller.Optio
 	return (&machinetemplate.Reconciler{
 		Client:      s.client,
 		Hosts:       s.claims,
-		Local:       s.local,
 		Remote:      s.remote,
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		WatchFilter: s.options.WatchFilter,
-	}).SetupWithManager(ctx, s.mgr, options)
+	}).SetupWithManager(ctx, s.mgr, s.local, options)
 }
 
 func addRemediation(ctx context.Context, s *shared, options controller.Options) error {
