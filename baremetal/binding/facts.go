@@ -44,40 +44,33 @@ func HardwareDataName(claim string) string {
 	return claim + infrav1.HardwareDataSuffix
 }
 
-// Published are the keys of the host that policy lets out.
-type Published struct {
-	Labels, Annotations map[string]string
-}
-
 // HardwareData returns the facts of a host as the tenant of a claim may see
-// them. The host must have reported its hardware.
-func HardwareData(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, out Published) *bmov1alpha1.HardwareData {
-	labels := maps.Clone(out.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[infrav1.ClaimUIDLabel] = string(claim.UID)
-	annotations := maps.Clone(out.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[infrav1.HostUIDAnnotation] = string(host.UID)
-	annotations[infrav1.HostNameAnnotation] = host.Name
-	annotations[infrav1.HostNamespaceAnnotation] = host.Namespace
-	annotations[infrav1.BootMACAddressAnnotation] = host.Spec.BootMACAddress
-	if domain, found := host.Labels[infrav1.FailureDomainLabel]; found {
-		annotations[infrav1.HostFailureDomainAnnotation] = domain
-	}
-	return &bmov1alpha1.HardwareData{
+// them, with the labels and annotations of the host that policy lets out. The host must have reported its hardware.
+func HardwareData(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, labels, annotations map[string]string) *bmov1alpha1.HardwareData {
+	// An owner that blocks its deletion would take rights on the finalizers of claims.
+	owner := metav1.NewControllerRef(claim, bmov1alpha1.GroupVersion.WithKind(hostClaimKind))
+	owner.BlockOwnerDeletion = nil
+	data := &bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       claim.Namespace,
 			Name:            HardwareDataName(claim.Name),
-			Labels:          labels,
-			Annotations:     annotations,
-			OwnerReferences: []metav1.OwnerReference{ownedBy(claim)},
+			Labels:          map[string]string{},
+			Annotations:     map[string]string{},
+			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
 		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: host.Status.HardwareDetails.DeepCopy()},
 	}
+	maps.Copy(data.Labels, labels)
+	data.Labels[infrav1.ClaimUIDLabel] = string(claim.UID)
+	maps.Copy(data.Annotations, annotations)
+	data.Annotations[infrav1.HostUIDAnnotation] = string(host.UID)
+	data.Annotations[infrav1.HostNameAnnotation] = host.Name
+	data.Annotations[infrav1.HostNamespaceAnnotation] = host.Namespace
+	data.Annotations[infrav1.BootMACAddressAnnotation] = host.Spec.BootMACAddress
+	if domain, found := host.Labels[infrav1.FailureDomainLabel]; found {
+		data.Annotations[infrav1.HostFailureDomainAnnotation] = domain
+	}
+	return data
 }
 
 // IsPublished reports whether a HardwareData was made for a claim, or for the claim of that
@@ -89,19 +82,6 @@ func IsPublished(data *bmov1alpha1.HardwareData, claim *bmov1alpha1.HostClaim) b
 		return false
 	}
 	return owner.UID == claim.UID || string(owner.UID) == label
-}
-
-// ownedBy makes the claim the controller without blocking its deletion, which
-// would take rights on the finalizers of claims.
-func ownedBy(claim *bmov1alpha1.HostClaim) metav1.OwnerReference {
-	controller := true
-	return metav1.OwnerReference{
-		APIVersion: bmov1alpha1.GroupVersion.String(),
-		Kind:       hostClaimKind,
-		Name:       claim.Name,
-		UID:        claim.UID,
-		Controller: &controller,
-	}
 }
 
 // hashPrefix begins a hash that stands for hardware. No name of a hardware profile

@@ -50,7 +50,7 @@ func TestHashStandsForTheHardware(t *testing.T) {
 			t.Errorf("stripped: hash %q, %t, want %q", got, found, want)
 		}
 	}
-	facts := HardwareData(newClaim(), reported(hardware()), Published{})
+	facts := HardwareData(newClaim(), reported(hardware()), nil, nil)
 	if got := FactsHash(facts); got != want {
 		t.Errorf("facts: hash %q, want %q", got, want)
 	}
@@ -70,7 +70,7 @@ func TestHashIsTheSameAfterATripThroughTheAPI(t *testing.T) {
 	given := reported(hardware(func(h *bmov1alpha1.HardwareDetails) {
 		h.Storage, h.CPU = []bmov1alpha1.Storage{}, bmov1alpha1.CPU{ClockMegahertz: 2100.5, Flags: []string{}}
 	}))
-	text, err := json.Marshal(HardwareData(newClaim(), given, Published{}))
+	text, err := json.Marshal(HardwareData(newClaim(), given, nil, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ package binding
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -31,7 +30,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 )
 
 // hostClaimKind is the kind of consumerRefs that are ours.
@@ -41,8 +39,7 @@ const hostClaimKind = "HostClaim"
 // It is empty for a host that names no HostClaim.
 func ConsumerKey(host *bmov1alpha1.BareMetalHost) string {
 	ref := host.Spec.ConsumerRef
-	group, _, _ := strings.Cut(refOrEmpty(ref).APIVersion, "/")
-	if ref == nil || ref.Kind != hostClaimKind || group != bmov1alpha1.GroupVersion.Group {
+	if ref == nil || ref.GroupVersionKind().GroupKind() != bmov1alpha1.GroupVersion.WithKind(hostClaimKind).GroupKind() {
 		return ""
 	}
 	return ref.Namespace + "/" + ref.Name + "/" + string(ref.UID)
@@ -97,13 +94,6 @@ func Foreign(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool
 // another claim.
 func Owned(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
 	return ConsumerKey(host) == ClaimKey(claim)
-}
-
-func refOrEmpty(ref *corev1.ObjectReference) corev1.ObjectReference {
-	if ref == nil {
-		return corev1.ObjectReference{}
-	}
-	return *ref
 }
 
 // MovedKey identifies the claims that a host may have been moved with, by the
@@ -202,12 +192,7 @@ const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
 // paused, or on the move to another cluster. A missing finalizer is no such sign:
 // a tenant that strips it from its claim does not keep the host.
 func OnHold(claim *bmov1alpha1.HostClaim) bool {
-	for _, key := range []string{clusterv1.PausedAnnotation, deleteForMoveAnnotation} {
-		if _, found := claim.Annotations[key]; found {
-			return true
-		}
-	}
-	return false
+	return metav1.HasAnnotation(claim.ObjectMeta, clusterv1.PausedAnnotation) || MovedAway(claim)
 }
 
 // MovedAway reports whether clusterctl is deleting the claim or host, which exists in another
@@ -217,38 +202,16 @@ func MovedAway(object metav1.Object) bool {
 	return found
 }
 
-// inputs are everything in a claim that decides what is written to its bound host.
-// A decision that reads another field of the claim adds it here, since a copy of
-// the claim in a cache is compared with the live claim by them.
-type inputs struct {
-	UID                       types.UID
-	Deleting, OnHold          bool
-	PoweredOn                 bool
-	Image                     *bmov1alpha1.Image
-	CustomDeploy              *bmov1alpha1.CustomDeploy
-	Secrets                   [len(SecretKinds)]string
-	Rebuild                   string
-	Reserved, WantsNoCleaning bool
-	Reboots                   Reboots
-}
-
-func inputsOf(claim *bmov1alpha1.HostClaim) inputs {
-	w := inputs{
-		UID: claim.UID, Deleting: !claim.DeletionTimestamp.IsZero(), OnHold: OnHold(claim),
-		PoweredOn: claim.Spec.PoweredOn, Image: claim.Spec.Image, CustomDeploy: claim.Spec.CustomDeploy,
-		Rebuild: token(claim), Reserved: reservation.Holds(claim), WantsNoCleaning: WantsNoCleaning(claim),
-		Reboots: ReadReboots(claim),
-	}
-	w.Reboots.Invalid = nil // reported, and never written
-	for i, kind := range SecretKinds {
-		w.Secrets[i] = SecretName(claim, kind)
-	}
-	return w
-}
-
-// SameInputs reports whether two versions of a claim ask for the same of its bound host.
-// What differs besides, such as the annotation of kubectl apply, which caches drop,
-// changes no decision.
+// SameInputs reports whether two versions of a claim ask for the same: they differ at most in their
+// status, their finalizers, and the annotation of kubectl apply, which caches drop.
 func SameInputs(a, b *bmov1alpha1.HostClaim) bool {
-	return equality.Semantic.DeepEqual(inputsOf(a), inputsOf(b))
+	return a.UID == b.UID && a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
+		equality.Semantic.DeepEqual(a.Spec, b.Spec) && maps.Equal(a.Labels, b.Labels) &&
+		maps.Equal(withoutApplied(a.Annotations), withoutApplied(b.Annotations))
+}
+
+func withoutApplied(annotations map[string]string) map[string]string {
+	out := maps.Clone(annotations)
+	delete(out, corev1.LastAppliedConfigAnnotation)
+	return out
 }

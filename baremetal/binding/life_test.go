@@ -505,9 +505,9 @@ func TestReleasable(t *testing.T) {
 			for _, e := range tt.edits {
 				e(host)
 			}
-			wait, ok := Releasable(host)
-			if wait.Reason != tt.want || ok != (tt.want == "") || ok != (wait.Message == "") {
-				t.Errorf("Releasable() = %+v, %t, want %q", wait, ok, tt.want)
+			wait := Releasable(host)
+			if wait.Reason != tt.want || (tt.want == "") != (wait.Message == "") {
+				t.Errorf("Releasable() = %+v, want %q", wait, tt.want)
 			}
 		})
 	}
@@ -669,7 +669,7 @@ func TestHardwareData(t *testing.T) {
 		},
 		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{Hostname: "h"}},
 	}
-	got := HardwareData(newClaim(), host, Published{})
+	got := HardwareData(newClaim(), host, nil, nil)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -680,11 +680,9 @@ func TestHardwareData(t *testing.T) {
 	host.Labels = map[string]string{infrav1.FailureDomainLabel: "rack-1"}
 	want.Labels["size"], want.Annotations["note"] = "big", "x"
 	want.Annotations[infrav1.HostFailureDomainAnnotation] = "rack-1"
-	published := Published{
-		Labels:      map[string]string{"size": "big", infrav1.ClaimUIDLabel: "forged"},
-		Annotations: map[string]string{"note": "x", infrav1.HostUIDAnnotation: "forged"},
-	}
-	if diff := cmp.Diff(want, HardwareData(newClaim(), host, published)); diff != "" {
+	labels := map[string]string{"size": "big", infrav1.ClaimUIDLabel: "forged"}
+	annotations := map[string]string{"note": "x", infrav1.HostUIDAnnotation: "forged"}
+	if diff := cmp.Diff(want, HardwareData(newClaim(), host, labels, annotations)); diff != "" {
 		t.Errorf("with published keys (-want +got):\n%s", diff)
 	}
 }

@@ -48,14 +48,14 @@ func Guarded(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmo
 
 func guard(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) {
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.BoundHostUIDAnnotation, string(host.UID))
-	if _, found := host.Annotations[infrav1.BlockMoveAnnotation]; !found {
+	if !metav1.HasAnnotation(host.ObjectMeta, infrav1.BlockMoveAnnotation) {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
 	}
 	if host.Namespace != claim.Namespace || !IsMoved(claim) {
 		unlabel(host)
 		return
 	}
-	if _, found := host.Labels[infrav1.MoveHierarchyLabel]; !found {
+	if !metav1.HasLabel(host.ObjectMeta, infrav1.MoveHierarchyLabel) {
 		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.MoveHierarchyLabel, infrav1.HostClaimManagerFieldOwner)
 	}
 }
@@ -63,8 +63,7 @@ func guard(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) {
 // TakenAlong reports whether clusterctl takes the host along when it moves the claim. The label is
 // needed when a move begins, so it is not put on a host whose claim is paused already.
 func TakenAlong(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
-	_, labeled := host.Labels[infrav1.MoveHierarchyLabel]
-	return labeled || !IsMoved(claim)
+	return metav1.HasLabel(host.ObjectMeta, infrav1.MoveHierarchyLabel) || !IsMoved(claim)
 }
 
 // IsMoved reports whether clusterctl moves the claim with a Cluster, or because of a label. That
@@ -73,10 +72,8 @@ func IsMoved(claim *bmov1alpha1.HostClaim) bool {
 	if claim.Labels[infrav1.OriginKey] != "" {
 		return false
 	}
-	for _, key := range []string{infrav1.MoveLabel, infrav1.MoveHierarchyLabel} {
-		if _, found := claim.Labels[key]; found {
-			return true
-		}
+	if metav1.HasLabel(claim.ObjectMeta, infrav1.MoveLabel) || metav1.HasLabel(claim.ObjectMeta, infrav1.MoveHierarchyLabel) {
+		return true
 	}
 	for _, owner := range claim.OwnerReferences {
 		group, _, _ := strings.Cut(owner.APIVersion, "/")
@@ -145,9 +142,8 @@ func moveRecord(claim *bmov1alpha1.HostClaim) string {
 
 // IsReadyToMove reports whether a host was made ready to be moved with this claim.
 func IsReadyToMove(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
-	_, status := host.Annotations[bmov1alpha1.StatusAnnotation]
-	_, blocked := host.Annotations[infrav1.BlockMoveAnnotation]
-	return status && !blocked && PausedForMove(host) &&
+	return metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.StatusAnnotation) &&
+		!metav1.HasAnnotation(host.ObjectMeta, infrav1.BlockMoveAnnotation) && PausedForMove(host) &&
 		strings.HasPrefix(host.Annotations[infrav1.MovingAnnotation], string(claim.UID)+"/")
 }
 
@@ -158,8 +154,7 @@ func IsRecorded(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) b
 
 // HasMoveRecord reports whether a host was made ready for a move, with whichever claim.
 func HasMoveRecord(host *bmov1alpha1.BareMetalHost) bool {
-	_, found := host.Annotations[infrav1.MovingAnnotation]
-	return found
+	return metav1.HasAnnotation(host.ObjectMeta, infrav1.MovingAnnotation)
 }
 
 // PausedForMove reports whether the hostclaim manager itself has paused the host.
@@ -239,62 +234,34 @@ func unblock(host *bmov1alpha1.BareMetalHost) {
 // claim asks for none, its power is as wanted, and no operation is under way. Only then is its
 // status complete for another baremetal-operator.
 func Unrest(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) string {
-	for _, u := range unrests {
-		if u.holds(claim, host) {
-			return u.words(host)
-		}
+	switch status := host.Status; {
+	case WithoutStatus(host):
+		return "baremetal-operator has not restored its status yet"
+	case InError(host):
+		return "it is in error"
+	case !settledState(host):
+		return "its state is " + StateName(host)
+	case status.OperationalStatus != "" && status.OperationalStatus != bmov1alpha1.OperationalStatusOK:
+		return "it is serviced, or waits for its turn"
+	case rebootOrInspection(claim, host):
+		return "a reboot or an inspection was asked for"
+	case !settledPayload(claim, host):
+		return "what the claim asks for is not on it yet"
+	case status.PoweredOn != host.Spec.Online, Online(claim, host) != host.Spec.Online:
+		return "its power is being switched"
+	default:
+		return ""
 	}
-	return ""
 }
 
-// unrests are the reasons of Unrest; the first that applies is returned.
-var unrests = [...]struct {
-	words func(*bmov1alpha1.BareMetalHost) string
-	holds func(*bmov1alpha1.HostClaim, *bmov1alpha1.BareMetalHost) bool
-}{
-	{
-		words: says("baremetal-operator has not restored its status yet"),
-		holds: func(_ *bmov1alpha1.HostClaim, h *bmov1alpha1.BareMetalHost) bool { return WithoutStatus(h) },
-	},
-	{
-		words: says("it is in error"),
-		holds: func(_ *bmov1alpha1.HostClaim, h *bmov1alpha1.BareMetalHost) bool { return InError(h) },
-	},
-	{
-		words: func(h *bmov1alpha1.BareMetalHost) string { return "its state is " + StateName(h) },
-		holds: func(_ *bmov1alpha1.HostClaim, h *bmov1alpha1.BareMetalHost) bool { return !settledState(h) },
-	},
-	{
-		words: says("it is serviced, or waits for its turn"),
-		holds: func(_ *bmov1alpha1.HostClaim, h *bmov1alpha1.BareMetalHost) bool {
-			return h.Status.OperationalStatus != "" && h.Status.OperationalStatus != bmov1alpha1.OperationalStatusOK
-		},
-	},
-	{
-		words: says("a reboot or an inspection was asked for"),
-		holds: func(c *bmov1alpha1.HostClaim, h *bmov1alpha1.BareMetalHost) bool { return rebootOrInspection(c, h) },
-	},
-	{
-		words: says("what the claim asks for is not on it yet"),
-		holds: func(c *bmov1alpha1.HostClaim, h *bmov1alpha1.BareMetalHost) bool {
-			switch Compare(c, h, WantsNoCleaning(c)) {
-			case NothingAsked, Frozen, Diverged, Parked:
-				return false
-			default:
-				return true
-			}
-		},
-	},
-	{
-		words: says("its power is being switched"),
-		holds: func(c *bmov1alpha1.HostClaim, h *bmov1alpha1.BareMetalHost) bool {
-			return h.Status.PoweredOn != h.Spec.Online || Online(c, h) != h.Spec.Online
-		},
-	},
-}
-
-func says(words string) func(*bmov1alpha1.BareMetalHost) string {
-	return func(*bmov1alpha1.BareMetalHost) string { return words }
+// settledPayload reports whether nothing is about to be written to a host for its claim, or taken back.
+func settledPayload(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	switch Compare(claim, host, WantsNoCleaning(claim)) {
+	case NothingAsked, Frozen, Diverged, Parked:
+		return true
+	default:
+		return false
+	}
 }
 
 // settledState reports whether nothing is under way in the provisioning state of a host, and it

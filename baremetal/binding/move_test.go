@@ -265,7 +265,7 @@ func TestUnrest(t *testing.T) {
 func TestPublishedFactsAreThoseOfTheMovedClaim(t *testing.T) {
 	facts := func(owner, label string, edits ...func(*metav1.OwnerReference)) *bmov1alpha1.HardwareData {
 		claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "former" })
-		data := HardwareData(claim, newHost(), Published{})
+		data := HardwareData(claim, newHost(), nil, nil)
 		data.OwnerReferences[0].UID, data.Labels[infrav1.ClaimUIDLabel] = types.UID(owner), label
 		for _, edit := range edits {
 			edit(&data.OwnerReferences[0])

@@ -47,7 +47,7 @@ type Payload struct {
 func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payload *Payload) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	setClaimUID(out, string(claim.UID))
-	if _, found := out.Annotations[infrav1.BoundHostUIDAnnotation]; !found {
+	if !metav1.HasAnnotation(out.ObjectMeta, infrav1.BoundHostUIDAnnotation) {
 		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	}
 	out.Spec.Online = Online(claim, host)
@@ -126,7 +126,7 @@ func (p *Payload) putOn(host *bmov1alpha1.BareMetalHost) {
 // enforceCleaning turns cleaning on and remembers what the administrator had
 // set, once.
 func enforceCleaning(host *bmov1alpha1.BareMetalHost) {
-	if _, found := host.Annotations[infrav1.FormerCleaningModeAnnotation]; !found {
+	if !metav1.HasAnnotation(host.ObjectMeta, infrav1.FormerCleaningModeAnnotation) {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
 	}
 	host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata

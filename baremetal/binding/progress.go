@@ -59,73 +59,42 @@ const (
 	Parked Progress = "Parked"
 )
 
-// observed is what the progress of a payload depends on.
-type observed struct {
-	// asked is true if the claim names a payload, deployed if the host does, and same if
-	// the two are equal.
-	asked, deployed, same bool
-	// begun is whether the host writes, or has written, its payload.
-	begun bool
-	// left is whether the host shows a payload, or is on its way from or to one.
-	left bool
-	// renewed is whether the claim carries a token of rebuild that the host was
-	// not emptied for.
-	renewed bool
-	// reserved is whether the claim is kept for the next machine, skips that its
-	// host then keeps what is on it, and parked that the host does so.
-	reserved, skips, parked bool
-}
-
 // Compare returns how far the payload of a claim has come on its host. skips is true if the claim
 // wants its host not to be cleaned between two workloads, and policy permits that. A host that must
 // not be switched off is always cleaned, since what is on it would run on.
 func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skips bool) Progress {
-	return observed{
-		asked:    Asked(claim),
-		deployed: HasPayload(host),
-		same:     same(claim, host),
-		begun:    begun(host),
-		left:     left(host),
-		renewed:  renewed(claim, host),
-		reserved: reservation.Holds(claim),
-		skips:    skips && !host.Spec.DisablePowerOff,
-		parked:   IsParked(host),
-	}.progress()
-}
-
-// progress is the rule itself: in each of its parts the first case that holds.
-func (o observed) progress() Progress {
 	switch {
-	case o.deployed && (o.reserved || o.parked):
-		return o.kept()
-	case o.deployed:
-		return o.inUse()
-	case o.left:
+	case HasPayload(host) && (reservation.Holds(claim) || IsParked(host)):
+		return ofFormerMachine(claim, host, skips)
+	case HasPayload(host):
+		return inUse(claim, host)
+	case left(host):
 		return Emptying
-	case o.asked:
+	case Asked(claim):
 		return Wanted
 	default:
 		return NothingAsked
 	}
 }
 
-// kept is for a host with the payload of a machine that is gone. That payload never runs again: the
+// ofFormerMachine is for a host with the payload of a machine that is gone. That payload never runs again: the
 // host is switched off, or the payload taken back.
-func (o observed) kept() Progress {
-	if (o.reserved && !o.skips) || o.asked {
+func ofFormerMachine(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skips bool) Progress {
+	kept := skips && !host.Spec.DisablePowerOff
+	if Asked(claim) || reservation.Holds(claim) && !kept {
 		return Redo
 	}
 	return Parked
 }
 
 // inUse is for a host with the payload of its claim.
-func (o observed) inUse() Progress {
+func inUse(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) Progress {
 	switch {
-	case o.renewed:
+	case renewed(claim, host):
 		return Redo
-	case !o.same:
+	case !same(claim, host):
 		return Diverged
-	case o.begun:
+	case begun(host):
 		return Frozen
 	default:
 		return Applied
@@ -245,9 +214,9 @@ func Emptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, uncl
 // EmptyingWait returns what is waited for while a host is emptied: what keeps it
 // from being released would keep it from being wiped in place, too.
 func EmptyingWait(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) Wait {
-	wait, rests := Releasable(host)
+	wait := Releasable(host)
 	switch {
-	case !rests && wait.Reason != infrav1.HostDeprovisioningReason:
+	case wait.Reason != "" && wait.Reason != infrav1.HostDeprovisioningReason:
 		return wait
 	case Asked(claim):
 		return Wait{infrav1.RebuildingReason, "The host is deprovisioned; then it is written anew"}
@@ -266,7 +235,7 @@ func ReservedUntil(claim *bmov1alpha1.HostClaim) (until time.Time, ok bool) {
 // LimitReservation returns the claim with an end of its reservation.
 func LimitReservation(claim *bmov1alpha1.HostClaim, until time.Time) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
-	annotateClaim(out, infrav1.ReservedUntilAnnotation, until.UTC().Format(time.RFC3339))
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.ReservedUntilAnnotation, until.UTC().Format(time.RFC3339))
 	return out
 }
 
@@ -287,13 +256,11 @@ func Park(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *bmov1a
 // IsParked reports whether a host was parked, so that it may be written anew without
 // being cleaned.
 func IsParked(host *bmov1alpha1.BareMetalHost) bool {
-	_, found := host.Annotations[infrav1.ParkedAnnotation]
-	return found
+	return metav1.HasAnnotation(host.ObjectMeta, infrav1.ParkedAnnotation)
 }
 
 func uncleaned(host *bmov1alpha1.BareMetalHost) bool {
-	_, found := host.Annotations[infrav1.UncleanedAnnotation]
-	return found
+	return metav1.HasAnnotation(host.ObjectMeta, infrav1.UncleanedAnnotation)
 }
 
 // WithoutWork takes the marks of a claim's power, reboots, rebuilds and reservation off

@@ -157,7 +157,6 @@ const (
 // A second one-shot waits as the tenant's annotation until the first is done.
 // PassReboot holds only if the claim was read live after the host, see doc.go.
 func NextReboot(r Reboots, host *bmov1alpha1.BareMetalHost) RebootStep {
-	_, busy := host.Annotations[bmov1alpha1.RebootAnnotationPrefix]
 	switch {
 	case r.Request == nil && r.Asked == nil:
 		return NoReboot
@@ -167,7 +166,7 @@ func NextReboot(r Reboots, host *bmov1alpha1.BareMetalHost) RebootStep {
 		return CloseReboot
 	case !honorsReboot(host, r.Request.Force):
 		return AwaitHost
-	case busy:
+	case metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix):
 		return AwaitTurn
 	default:
 		return PassReboot
@@ -180,7 +179,7 @@ func AcceptedReboot(claim *bmov1alpha1.HostClaim, asked Reboot) *bmov1alpha1.Hos
 	out := claim.DeepCopy()
 	asked.ID = string(claim.UID) + "/" + claim.ResourceVersion
 	delete(out.Annotations, bmov1alpha1.RebootAnnotationPrefix)
-	annotateClaim(out, infrav1.RebootRequestAnnotation, asked.text())
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.RebootRequestAnnotation, asked.text())
 	return out
 }
 
@@ -228,9 +227,7 @@ func WithHeld(held map[string]Reboot, host *bmov1alpha1.BareMetalHost) (out *bmo
 // ignore the annotation or take it away for another reason. A host that is parked
 // or about to be wiped is not worth it.
 func honorsReboot(host *bmov1alpha1.BareMetalHost, force bool) bool {
-	_, paused := host.Annotations[bmov1alpha1.PausedAnnotation]
-	_, detached := host.Annotations[bmov1alpha1.DetachedAnnotation]
-	if paused || detached || IsParked(host) || !host.DeletionTimestamp.IsZero() {
+	if paused(host) || detached(host) || IsParked(host) || !host.DeletionTimestamp.IsZero() {
 		return false
 	}
 	switch host.Status.Provisioning.State {
@@ -255,11 +252,4 @@ func withoutReboots(host *bmov1alpha1.BareMetalHost) {
 		}
 	}
 	delete(host.Annotations, infrav1.LastRebootAnnotation)
-}
-
-func annotateClaim(claim *bmov1alpha1.HostClaim, key, value string) {
-	if claim.Annotations == nil {
-		claim.Annotations = map[string]string{}
-	}
-	claim.Annotations[key] = value
 }

@@ -97,7 +97,7 @@ func TestReadReboots(t *testing.T) {
 func TestHeldRebootsAreBounded(t *testing.T) {
 	claim := newClaim()
 	for i := range maxHeld + 2 {
-		annotateClaim(claim, fmt.Sprintf("%s/id-%02d", oneShotKey, i), "")
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, fmt.Sprintf("%s/id-%02d", oneShotKey, i), "")
 	}
 	got := ReadReboots(claim)
 	if len(got.Held) != maxHeld || len(got.Invalid) != 2 || !strings.Contains(got.Invalid[0], "/id-16 ") {

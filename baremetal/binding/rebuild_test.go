@@ -32,7 +32,7 @@ import (
 const otherURL = "https://images.example.com/other.raw"
 
 func claimAnnotated(key, value string) claimEdit {
-	return func(c *bmov1alpha1.HostClaim) { annotateClaim(c, key, value) }
+	return func(c *bmov1alpha1.HostClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) }
 }
 
 // rebuilds asks for a rebuild with a token.
@@ -65,40 +65,34 @@ func running(h *bmov1alpha1.BareMetalHost) {
 	h.Status.Provisioning.State = bmov1alpha1.StateProvisioned
 }
 
-// The order of the cases in observed.progress is what counts, so the table goes by
-// facts.
-func TestProgress(t *testing.T) {
+// The order of the cases is what counts.
+func TestOrderOfStages(t *testing.T) {
 	tests := map[string]struct {
-		given observed
+		claim []claimEdit
+		host  []hostEdit
+		skips bool
 		want  Progress
 	}{
-		"nothing is asked for":                               {observed{}, NothingAsked},
-		"something is asked for":                             {observed{asked: true}, Wanted},
-		"not before the host shows nothing":                  {observed{asked: true, left: true}, Emptying},
-		"nothing is asked for and something is left":         {observed{left: true}, Emptying},
-		"a reserved claim whose host is empty":               {observed{reserved: true}, NothingAsked},
-		"a rebuild of an empty host is no more than a write": {observed{asked: true, renewed: true}, Wanted},
-		"the host knows":                                     {observed{asked: true, deployed: true, same: true}, Applied},
-		"the host has begun":                                 {observed{asked: true, deployed: true, same: true, begun: true, left: true}, Frozen},
-		"the claim was changed":                              {observed{asked: true, deployed: true, begun: true, left: true}, Diverged},
-		"the claim asks for nothing any more":                {observed{deployed: true, begun: true, left: true}, Diverged},
-		"a rebuild with another image":                       {observed{asked: true, deployed: true, renewed: true, begun: true, left: true}, Redo},
-		"a rebuild with the same image":                      {observed{asked: true, deployed: true, same: true, renewed: true, begun: true, left: true}, Redo},
-		"a rebuild to nothing":                               {observed{deployed: true, renewed: true, begun: true, left: true}, Redo},
-		"a rebuild before the host has begun":                {observed{asked: true, deployed: true, same: true, renewed: true}, Redo},
-		"a reserved claim is emptied without a token":        {observed{deployed: true, reserved: true, begun: true, left: true}, Redo},
-		"a reserved claim that skips cleaning":               {observed{deployed: true, reserved: true, skips: true, begun: true, left: true}, Parked},
-		"a token does not empty a parked host":               {observed{deployed: true, reserved: true, skips: true, renewed: true}, Parked},
-		"a parked host whose claim may skip no longer":       {observed{deployed: true, reserved: true, parked: true}, Redo},
-		"a parked host with a new machine and no image":      {observed{deployed: true, parked: true, begun: true, left: true}, Parked},
-		"nor does a token then":                              {observed{deployed: true, parked: true, renewed: true}, Parked},
-		"an adopted claim, even with an equal image":         {observed{asked: true, deployed: true, same: true, parked: true, begun: true, left: true}, Redo},
-		"a live claim that would like to skip":               {observed{asked: true, deployed: true, same: true, skips: true, begun: true}, Frozen},
+		"nothing is asked for and something is left":         {nil, []hostEdit{runsImage}, false, Emptying},
+		"a reserved claim whose host is empty":               {[]claimEdit{reserved}, nil, false, NothingAsked},
+		"a rebuild of an empty host is no more than a write": {[]claimEdit{asksImage, rebuilds("2")}, []hostEdit{noted("1")}, false, Wanted},
+		"the claim asks for nothing any more":                {nil, []hostEdit{running}, false, Diverged},
+		"a rebuild with another image":                       {[]claimEdit{asksOther, rebuilds("2")}, []hostEdit{running, noted("1")}, false, Redo},
+		"a rebuild to nothing":                               {[]claimEdit{rebuilds("2")}, []hostEdit{running, noted("1")}, false, Redo},
+		"a rebuild before the host has begun":                {[]claimEdit{asksImage, rebuilds("2")}, []hostEdit{toldImage, noted("1")}, false, Redo},
+		"a reserved claim is emptied without a token":        {[]claimEdit{reserved}, []hostEdit{running}, false, Redo},
+		"a reserved claim that skips cleaning":               {[]claimEdit{reserved}, []hostEdit{running}, true, Parked},
+		"a token does not empty a parked host":               {[]claimEdit{reserved, rebuilds("2")}, []hostEdit{running, isParked, noted("1")}, true, Parked},
+		"a parked host whose claim may skip no longer":       {[]claimEdit{reserved}, []hostEdit{toldImage, isParked}, false, Redo},
+		"a parked host with a new machine and no image":      {[]claimEdit{used}, []hostEdit{running, isParked}, false, Parked},
+		"nor does a token then":                              {[]claimEdit{used, rebuilds("2")}, []hostEdit{running, isParked, noted("1")}, false, Parked},
+		"an adopted claim, even with an equal image":         {[]claimEdit{used, asksImage}, []hostEdit{running, isParked}, false, Redo},
+		"a live claim that would like to skip":               {[]claimEdit{asksImage}, []hostEdit{running}, true, Frozen},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tt.given.progress(); got != tt.want {
-				t.Errorf("progress() = %s, want %s", got, tt.want)
+			if got := Compare(newClaim(tt.claim...), newHost(tt.host...), tt.skips); got != tt.want {
+				t.Errorf("Compare() = %s, want %s", got, tt.want)
 			}
 		})
 	}
@@ -251,9 +245,9 @@ func TestUncleanedHostIsNeverReleased(t *testing.T) {
 			}
 			cleared := Cleared(step.host)
 			cleared.Status.Provisioning = bmov1alpha1.ProvisionStatus{State: bmov1alpha1.StateAvailable}
-			wait, freed := Releasable(cleared)
-			if freed != step.freed || (!freed && wait.Reason != infrav1.HostNotCleanedReason) {
-				t.Errorf("released %t, waits with %q, want %t", freed, wait.Reason, step.freed)
+			wait := Releasable(cleared)
+			if freed := wait.Reason == ""; freed != step.freed || (!freed && wait.Reason != infrav1.HostNotCleanedReason) {
+				t.Errorf("waits with %q, want released %t", wait.Reason, step.freed)
 			}
 			if diff := cmp.Diff(cleared, Cleared(cleared)); diff != "" {
 				t.Errorf("clearing twice changes (-first +second):\n%s", diff)

@@ -30,11 +30,7 @@ import (
 func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	WithoutWork(out) // judges by the payload that is taken back next
-	out.Spec.Image = nil
-	out.Spec.CustomDeploy = nil
-	out.Spec.UserData = nil
-	out.Spec.MetaData = nil
-	out.Spec.NetworkData = nil
+	(&Payload{}).putOn(out)
 	out.Spec.Online = host.Spec.DisablePowerOff || (host.Spec.Online && fastTracked(out))
 	enforceCleaning(out)
 	resume(out) // a paused host is not wiped
@@ -77,8 +73,7 @@ func SaysUnhealthy(claim *bmov1alpha1.HostClaim) bool {
 // it: a claim that just takes hosts and lets go of them must not use up a pool.
 func ClearedUnhealthy(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := Cleared(host)
-	_, marked := host.Annotations[infrav1.UnhealthyAnnotation]
-	if !marked && (host.Spec.Image != nil || host.Spec.CustomDeploy != nil) {
+	if HasPayload(host) && !metav1.HasAnnotation(host.ObjectMeta, infrav1.UnhealthyAnnotation) {
 		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.UnhealthyAnnotation, unhealthyValue)
 	}
 	return out
@@ -95,66 +90,31 @@ type Wait struct {
 	Reason, Message string
 }
 
-// Releasable reports whether a host that was Cleared may be Freed, and if not, why.
-// The host must have been read after it was cleared. All of it must hold:
+// Releasable returns why a host that was Cleared must not be Freed, what a person must remove first; empty if
+// it may be. The host must have been read after it was cleared. All of it must hold:
 // nothing of the former tenant is on the host or asked for, the host has come
 // back to rest, nothing keeps its state from being true, and cleaning was not
 // switched off meanwhile.
-func Releasable(host *bmov1alpha1.BareMetalHost) (Wait, bool) {
-	for _, obstacle := range obstacles {
-		if obstacle.holds(host) {
-			return Wait{Reason: obstacle.reason, Message: obstacle.message}, false
-		}
+func Releasable(host *bmov1alpha1.BareMetalHost) Wait {
+	switch {
+	case !host.DeletionTimestamp.IsZero():
+		return Wait{infrav1.HostBeingDeletedReason, "The host is being deleted itself; the claim goes when the host is gone"}
+	case paused(host):
+		return Wait{bmov1alpha1.HostPausedReason, "The host is paused, so it is not wiped; the infrastructure team must unpause it"}
+	case detached(host), host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached:
+		return Wait{infrav1.HostDetachedReason, "The host is detached, so it is not wiped; the infrastructure team must attach it again"}
+	case InError(host):
+		return Wait{infrav1.HostInErrorReason, "The host reports an error and cannot be wiped; the infrastructure team must mend it"}
+	case external(host) && host.Status.PoweredOn && !host.Spec.DisablePowerOff:
+		return Wait{infrav1.HostPoweringOffReason, "Waiting for the host, which was provisioned by others, to be powered off"}
+	case !external(host) && !atRest(host):
+		return Wait{infrav1.HostDeprovisioningReason, "Waiting for the host to be deprovisioned and cleaned"}
+	case uncleaned(host):
+		return Wait{infrav1.HostNotCleanedReason, "The host was emptied without being cleaned, between two workloads of this claim; " +
+			"the infrastructure team must clean it and then remove annotation " + infrav1.UncleanedAnnotation + " from it"}
+	default:
+		return Wait{}
 	}
-	return Wait{}, true
-}
-
-// obstacles are what keeps a host from being freed, the ones first that a
-// person must remove.
-var obstacles = [...]struct {
-	reason, message string
-	holds           func(*bmov1alpha1.BareMetalHost) bool
-}{
-	{
-		infrav1.HostBeingDeletedReason, "The host is being deleted itself; the claim goes when the host is gone",
-		func(h *bmov1alpha1.BareMetalHost) bool { return !h.DeletionTimestamp.IsZero() },
-	},
-	{
-		bmov1alpha1.HostPausedReason, "The host is paused, so it is not wiped; the infrastructure team must unpause it",
-		func(h *bmov1alpha1.BareMetalHost) bool {
-			_, found := h.Annotations[bmov1alpha1.PausedAnnotation]
-			return found
-		},
-	},
-	{
-		infrav1.HostDetachedReason, "The host is detached, so it is not wiped; the infrastructure team must attach it again",
-		func(h *bmov1alpha1.BareMetalHost) bool {
-			_, found := h.Annotations[bmov1alpha1.DetachedAnnotation]
-			return found || h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
-		},
-	},
-	{
-		infrav1.HostInErrorReason, "The host reports an error and cannot be wiped; the infrastructure team must mend it",
-		func(h *bmov1alpha1.BareMetalHost) bool {
-			return h.Status.ErrorMessage != "" || h.Status.ErrorType != "" ||
-				h.Status.OperationalStatus == bmov1alpha1.OperationalStatusError
-		},
-	},
-	{
-		infrav1.HostPoweringOffReason, "Waiting for the host, which was provisioned by others, to be powered off",
-		func(h *bmov1alpha1.BareMetalHost) bool {
-			return external(h) && h.Status.PoweredOn && !h.Spec.DisablePowerOff
-		},
-	},
-	{
-		infrav1.HostDeprovisioningReason, "Waiting for the host to be deprovisioned and cleaned",
-		func(h *bmov1alpha1.BareMetalHost) bool { return !external(h) && !atRest(h) },
-	},
-	{
-		infrav1.HostNotCleanedReason, "The host was emptied without being cleaned, between two workloads of this claim; " +
-			"the infrastructure team must clean it and then remove annotation " + infrav1.UncleanedAnnotation + " from it",
-		uncleaned,
-	},
 }
 
 // SwitchingOff reports whether a host is on and is to be off.
@@ -169,13 +129,7 @@ func external(h *bmov1alpha1.BareMetalHost) bool {
 }
 
 // atRest reports whether nothing of a tenant is on the host, asked for or under way.
-// The reported image alone would not do: it is set only when provisioning has
-// finished.
 func atRest(h *bmov1alpha1.BareMetalHost) bool {
-	status := h.Status.Provisioning
-	return (status.State == bmov1alpha1.StateAvailable || status.State == bmov1alpha1.StateReady) &&
-		h.Status.OperationalStatus != bmov1alpha1.OperationalStatusServicing &&
-		status.Image.URL == "" && status.CustomDeploy == nil &&
-		h.Spec.Image == nil && h.Spec.CustomDeploy == nil &&
-		h.Spec.AutomatedCleaningMode == bmov1alpha1.CleaningModeMetadata
+	return available(h) && h.Status.OperationalStatus != bmov1alpha1.OperationalStatusServicing &&
+		!left(h) && !HasPayload(h) && h.Spec.AutomatedCleaningMode == bmov1alpha1.CleaningModeMetadata
 }

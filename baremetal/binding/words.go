@@ -20,6 +20,7 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // StateUnknown is the StateName of a host that has none yet, or one that is
@@ -54,62 +55,41 @@ var states = [...]bmov1alpha1.ProvisioningState{
 
 // Standstill returns why a host may not leave its state by itself; empty when it does.
 func Standstill(host *bmov1alpha1.BareMetalHost) string {
-	for _, s := range standstills {
-		if s.holds(host) {
-			return s.words
-		}
+	switch status := host.Status.OperationalStatus; {
+	case !host.DeletionTimestamp.IsZero():
+		return "it is being deleted"
+	case paused(host):
+		return "it is paused, and nothing happens to it until the infrastructure team unpauses it"
+	case status == bmov1alpha1.OperationalStatusDetached:
+		return "it is detached, and nothing happens to it until the infrastructure team attaches it again"
+	case status == bmov1alpha1.OperationalStatusServicing:
+		return "it is being serviced"
+	case status == bmov1alpha1.OperationalStatusDelayed:
+		return "it waits for its turn, as many hosts are worked on"
+	case HasPayload(host) && !host.Spec.Online && available(host):
+		return "the server is off, and nothing is written to it before spec.poweredOn of the claim is true"
+	default:
+		return ""
 	}
-	return ""
 }
 
-// standstills are the reasons of Standstill; the first that applies is returned.
-var standstills = [...]struct {
-	words string
-	holds func(*bmov1alpha1.BareMetalHost) bool
-}{
-	{"it is being deleted", func(h *bmov1alpha1.BareMetalHost) bool { return !h.DeletionTimestamp.IsZero() }},
-	{"it is paused, and nothing happens to it until the infrastructure team unpauses it", func(h *bmov1alpha1.BareMetalHost) bool {
-		_, found := h.Annotations[bmov1alpha1.PausedAnnotation]
-		return found
-	}},
-	{"it is detached, and nothing happens to it until the infrastructure team attaches it again", func(h *bmov1alpha1.BareMetalHost) bool {
-		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
-	}},
-	{"it is being serviced", func(h *bmov1alpha1.BareMetalHost) bool {
-		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusServicing
-	}},
-	{"it waits for its turn, as many hosts are worked on", func(h *bmov1alpha1.BareMetalHost) bool {
-		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDelayed
-	}},
-	{"the server is off, and nothing is written to it before spec.poweredOn of the claim is true", func(h *bmov1alpha1.BareMetalHost) bool {
-		state := h.Status.Provisioning.State
-		return HasPayload(h) && !h.Spec.Online && (state == bmov1alpha1.StateAvailable || state == bmov1alpha1.StateReady)
-	}},
+// available reports whether a host waits to be provisioned.
+func available(host *bmov1alpha1.BareMetalHost) bool {
+	state := host.Status.Provisioning.State
+	return state == bmov1alpha1.StateAvailable || state == bmov1alpha1.StateReady
+}
+
+// paused and detached report whether an annotation asks baremetal-operator to leave the host alone.
+func paused(host *bmov1alpha1.BareMetalHost) bool {
+	return metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.PausedAnnotation)
+}
+
+func detached(host *bmov1alpha1.BareMetalHost) bool {
+	return metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.DetachedAnnotation)
 }
 
 // InError reports whether a host reports an error.
 func InError(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Status.ErrorMessage != "" || host.Status.ErrorType != "" ||
 		host.Status.OperationalStatus == bmov1alpha1.OperationalStatusError
-}
-
-// ErrorName names the kind of a host's error; empty when it is not in baremetal-operator's list,
-// because free text must not get into messages.
-func ErrorName(host *bmov1alpha1.BareMetalHost) string {
-	if kind := host.Status.ErrorType; slices.Contains(errorTypes[:], kind) {
-		return string(kind)
-	}
-	return ""
-}
-
-// errorTypes are the kinds of errors that baremetal-operator has names for.
-var errorTypes = [...]bmov1alpha1.ErrorType{
-	bmov1alpha1.ProvisionedRegistrationError,
-	bmov1alpha1.RegistrationError,
-	bmov1alpha1.InspectionError,
-	bmov1alpha1.PreparationError,
-	bmov1alpha1.ProvisioningError,
-	bmov1alpha1.PowerManagementError,
-	bmov1alpha1.DetachError,
-	bmov1alpha1.ServicingError,
 }

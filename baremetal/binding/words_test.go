@@ -24,48 +24,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestWords(t *testing.T) {
-	type words struct {
-		state, kind string
-		failed      bool
+func TestStateName(t *testing.T) {
+	for state, want := range map[bmov1alpha1.ProvisioningState]string{
+		"": "unknown", bmov1alpha1.StateExternallyProvisioned: "externally provisioned", "192.0.2.1": "unknown",
+	} {
+		host := &bmov1alpha1.BareMetalHost{}
+		host.Status.Provisioning.State = state
+		if got := StateName(host); got != want {
+			t.Errorf("StateName() of state %q = %q, want %q", state, got, want)
+		}
 	}
+}
+
+func TestInError(t *testing.T) {
 	tests := map[string]struct {
-		given func(*bmov1alpha1.BareMetalHostStatus)
-		want  words
+		given bmov1alpha1.BareMetalHostStatus
+		want  bool
 	}{
-		"a new host has no state yet": {func(*bmov1alpha1.BareMetalHostStatus) {}, words{state: "unknown"}},
-		"a state of the list is named": {
-			func(s *bmov1alpha1.BareMetalHostStatus) {
-				s.Provisioning.State = bmov1alpha1.StateExternallyProvisioned
-			},
-			words{state: "externally provisioned"},
-		},
-		"a made-up state is not repeated": {
-			func(s *bmov1alpha1.BareMetalHostStatus) { s.Provisioning.State = "192.0.2.1" }, words{state: "unknown"},
-		},
-		"an error of the list is named": {
-			func(s *bmov1alpha1.BareMetalHostStatus) { s.ErrorType = bmov1alpha1.ServicingError },
-			words{state: "unknown", kind: "servicing error", failed: true},
-		},
-		"a made-up error is one, and not repeated": {
-			func(s *bmov1alpha1.BareMetalHostStatus) { s.ErrorType = "192.0.2.1" }, words{state: "unknown", failed: true},
-		},
-		"a text alone is an error": {
-			func(s *bmov1alpha1.BareMetalHostStatus) { s.ErrorMessage = "x" }, words{state: "unknown", failed: true},
-		},
-		"an operational status alone is an error": {
-			func(s *bmov1alpha1.BareMetalHostStatus) { s.OperationalStatus = bmov1alpha1.OperationalStatusError },
-			words{state: "unknown", failed: true},
-		},
+		"a host that works":           {bmov1alpha1.BareMetalHostStatus{OperationalStatus: bmov1alpha1.OperationalStatusOK}, false},
+		"a kind of error":             {bmov1alpha1.BareMetalHostStatus{ErrorType: bmov1alpha1.ServicingError}, true},
+		"a text alone":                {bmov1alpha1.BareMetalHostStatus{ErrorMessage: "x"}, true},
+		"an operational status alone": {bmov1alpha1.BareMetalHostStatus{OperationalStatus: bmov1alpha1.OperationalStatusError}, true},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			host := &bmov1alpha1.BareMetalHost{}
-			test.given(&host.Status)
-			if got := (words{StateName(host), ErrorName(host), InError(host)}); got != test.want {
-				t.Errorf("got %+v, want %+v", got, test.want)
-			}
-		})
+	for name, tt := range tests {
+		if got := InError(&bmov1alpha1.BareMetalHost{Status: tt.given}); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
 	}
 }
 

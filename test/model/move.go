@@ -252,6 +252,10 @@ func asksTheSame(before, after *bmov1alpha1.HostClaim) bool {
 	at.UID = before.UID
 	for _, claim := range []*bmov1alpha1.HostClaim{at, before} {
 		unpause(claim)
+		// What the manager notes changes on the way.
+		for _, key := range []string{infrav1.BlockMoveAnnotation, infrav1.BoundClaimUIDAnnotation, infrav1.IntendedHostAnnotation} {
+			delete(claim.Annotations, key)
+		}
 	}
 	return binding.SameInputs(before, at)
 }

@@ -191,8 +191,7 @@ func (w *World) checkHost(v *store.Version) {
 		return
 	}
 	// One that was taken from its claim by hand, and has a payload, keeps the cleaning.
-	_, clean := binding.Releasable(host)
-	clean = clean || host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeMetadata
+	clean := binding.Releasable(host).Reason == "" || host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeMetadata
 	w.checkAnnotations(v, clean)
 	if blocked(v) || host.Labels[infrav1.MoveHierarchyLabel] != "" || binding.PausedForMove(host) || binding.MovedAway(host) {
 		w.fail(NothingLeft, "host %s is free and has marks of a move", v.Key)

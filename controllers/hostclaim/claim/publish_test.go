@@ -40,7 +40,7 @@ func (foreignData) Get(_ context.Context, key client.ObjectKey, object client.Ob
 
 func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	claim := newClaim()
-	desired := binding.HardwareData(claim, newHost("infra"), binding.Published{})
+	desired := binding.HardwareData(claim, newHost("infra"), nil, nil)
 	s := &scope{claim: claim, hardware: refTo(desired)}
 	if err := (&Reconciler{Live: foreignData{}}).updateHardwareData(t.Context(), s, desired); err != nil {
 		t.Errorf("error %v, want to wait for the watch", err)

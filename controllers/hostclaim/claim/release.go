@@ -251,7 +251,7 @@ func (r Releaser) Release(ctx context.Context, host, cleared *bmov1alpha1.BareMe
 		host = cleared
 	}
 	out := Released{Host: host}
-	if out.Wait, _ = binding.Releasable(host); out.Wait.Reason != "" {
+	if out.Wait = binding.Releasable(host); out.Wait.Reason != "" {
 		return out, nil
 	}
 	if until := switchedOffBy(host); r.Clock.Now().Before(until) {
@@ -272,7 +272,7 @@ func (r Releaser) free(ctx context.Context, out Released, withdraw func(context.
 		!equality.Semantic.DeepEqual(binding.Cleared(live), live) {
 		return out, patch.Conflict("the host is being written, and its event is on the way")
 	}
-	if out.Wait, _ = binding.Releasable(live); out.Wait.Reason != "" {
+	if out.Wait = binding.Releasable(live); out.Wait.Reason != "" {
 		return out, nil
 	}
 	var err error

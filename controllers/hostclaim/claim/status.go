@@ -334,15 +334,15 @@ func stoodDown(s *scope, current []metav1.Condition) metav1.Condition {
 	return c
 }
 
-// hostError words an error of the host for its tenant. The text of the host may
+// hostError words an error of the host for its tenant. The schema knows the types of errors; their text may
 // hold addresses of the infrastructure, so it stays in its namespace.
 func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
 	if host == nil || !binding.InError(host) {
 		return "", false
 	}
 	message := "The host is in error"
-	if kind := binding.ErrorName(host); kind != "" {
-		message += " (" + kind + ")"
+	if kind := host.Status.ErrorType; kind != "" {
+		message += " (" + string(kind) + ")"
 	}
 	switch {
 	case crossing:

@@ -379,7 +379,7 @@ func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
 }
 
 // Whatever the status of a host contains, a tenant of another namespace reads only words of a
-// fixed list.
+// fixed list. That of the types of errors is in the schema of BareMetalHosts.
 func TestNothingFreeOfAHostReachesAnotherNamespace(t *testing.T) {
 	const secret = "ipmi://192.0.2.7"
 	claim := newClaim(withImage)
@@ -388,7 +388,7 @@ func TestNothingFreeOfAHostReachesAnotherNamespace(t *testing.T) {
 		h.Spec.Image = &bmov1alpha1.Image{URL: secret}
 		h.Spec.ConsumerRef = &corev1.ObjectReference{Name: secret}
 		h.Status.Provisioning.State, h.Status.Provisioning.Image.URL = secret, secret
-		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.OperationalStatus = secret, secret, secret
+		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.OperationalStatus = bmov1alpha1.RegistrationError, secret, secret
 	})
 	for name, given := range map[string]given{
 		"alive": {claim: claim, step: binding.Keep, host: host},

@@ -179,10 +179,7 @@ func hasMoved(host *bmov1alpha1.BareMetalHost) bool {
 // Marked returns the host with the mark of an orphan.
 func Marked(host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
-	if out.Annotations == nil {
-		out.Annotations = map[string]string{}
-	}
-	out.Annotations[infrav1.OrphanedSinceAnnotation] = now.UTC().Format(time.RFC3339)
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.OrphanedSinceAnnotation, now.UTC().Format(time.RFC3339))
 	return out
 }
 
@@ -304,11 +301,10 @@ func Tidied(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	if !found {
 		return out
 	}
-	_, clean := binding.Releasable(host)
 	switch {
 	case out.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeMetadata:
 		// The administrator has chosen another mode since.
-	case clean:
+	case binding.Releasable(host).Reason == "":
 		out.Spec.AutomatedCleaningMode = bmov1alpha1.AutomatedCleaningMode(former)
 	default:
 		return out
