@@ -88,19 +88,26 @@ const (
 // Associated was not written by us and counts as an intent: it is fenced before anything else
 // happens.
 func RecordOf(claim *bmov1alpha1.HostClaim) Record {
-	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
-	switch {
-	case claim.Status.BareMetalHost == nil && associated == nil:
+	switch associated := ConditionOf(claim.Status.Conditions, bmov1alpha1.AssociatedCondition).Status; {
+	case claim.Status.BareMetalHost == nil && associated == "":
 		return Blank
 	case claim.Status.BareMetalHost == nil:
 		return Unrecorded
-	case associated == nil, associated.Status == metav1.ConditionUnknown:
-		return Intended
-	case associated.Status == metav1.ConditionTrue:
+	case associated == metav1.ConditionTrue:
 		return Bound
-	default:
+	case associated == metav1.ConditionFalse:
 		return Lost
+	default:
+		return Intended
 	}
+}
+
+// ConditionOf returns a condition; the zero value if it is not there.
+func ConditionOf(all []metav1.Condition, kind string) metav1.Condition {
+	if found := meta.FindStatusCondition(all, kind); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
 }
 
 // RecordedHost is what a live read showed of the recorded host when it is not ours.

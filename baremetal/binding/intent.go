@@ -60,7 +60,7 @@ const LostMessage = "The host of this claim is gone or no longer names the claim
 // that it had, so that WithoutIntentStatus leaves it as one that gets no other host.
 func WithIntentStatus(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.HostClaim {
 	reason, message := infrav1.BindingReason, "A host was chosen and is being bound"
-	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	associated := ConditionOf(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
 	switch record := RecordOf(claim); {
 	case record == Lost && associated.Reason == infrav1.BindRefusedReason:
 		reason, message = associated.Reason, boundAgain
@@ -81,12 +81,8 @@ const boundAgain = "The host of this claim was moved or restored and is being bo
 // had, or has still to find out that it did.
 func WithoutIntentStatus(claim *bmov1alpha1.HostClaim, now time.Time) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
-	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
-	var reason string
-	if associated != nil {
-		reason = associated.Reason
-	}
-	switch reason {
+	associated := ConditionOf(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	switch reason := associated.Reason; reason {
 	case bmov1alpha1.MissingBareMetalHostReason:
 		setAssociated(out, metav1.ConditionFalse, reason, LostMessage, now)
 	case infrav1.BindRefusedReason: // the message is that of the pass that was refused

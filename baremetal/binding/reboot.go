@@ -19,7 +19,9 @@ package binding
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -103,7 +105,7 @@ func parseReboot(value string, request bool) (*Reboot, error) {
 		return nil, err
 	}
 	modes := []bmov1alpha1.RebootMode{"", bmov1alpha1.RebootModeHard, bmov1alpha1.RebootModeSoft}
-	if decoder.More() || !slices.Contains(modes, reboot.Mode) || (reboot.ID != "") != request || len(reboot.ID) > maxRebootID {
+	if !errors.Is(decoder.Decode(&struct{}{}), io.EOF) || !slices.Contains(modes, reboot.Mode) || (reboot.ID != "") != request || len(reboot.ID) > maxRebootID {
 		return nil, fmt.Errorf("mode %q or ID %q out of place", reboot.Mode, reboot.ID)
 	}
 	return reboot, nil

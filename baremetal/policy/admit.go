@@ -44,12 +44,25 @@ type Namespace struct {
 // and an empty list of names admits none. nameMatches must match the whole name. An
 // invalid policy admits none.
 func (c *Compiled) Admits(ns Namespace) bool {
-	return c.err == nil && c.rule.admits(ns)
+	wanted := c.policy.Spec.HostClaimNamespaces
+	switch {
+	case c.err != nil, wanted == nil:
+		return false
+	case wanted.Names != nil && !slices.Contains(wanted.Names, ns.Name):
+		return false
+	case c.nameMatches != nil && !matchesWhole(c.nameMatches, ns.Name):
+		return false
+	}
+	return !slices.ContainsFunc(wanted.HasLabels, func(want bmov1alpha1.NameValuePair) bool {
+		value, found := ns.Labels[want.Name]
+		return !found || (want.Value != "" && want.Value != value)
+	})
 }
 
 // LooksAtLabels reports whether the labels of a namespace decide if the policy admits it.
 func (c *Compiled) LooksAtLabels() bool {
-	return c.err == nil && c.rule.policy.Spec.HostClaimNamespaces != nil && len(c.rule.policy.Spec.HostClaimNamespaces.HasLabels) > 0
+	wanted := c.policy.Spec.HostClaimNamespaces
+	return c.err == nil && wanted != nil && len(wanted.HasLabels) > 0
 }
 
 // AdmitsAll reports whether a policy admits every namespace, which deserves a warning to its
@@ -81,26 +94,7 @@ func EmptyNames(p *bmov1alpha1.HostDeployPolicy) bool {
 // without matching all of it. An implementation that does not anchor the
 // expression would treat that namespace differently, so its author is warned.
 func (c *Compiled) MatchesPartOnly(namespace string) bool {
-	matches := c.rule.nameMatches
-	return c.err == nil && matches != nil && matches.matchesPart(namespace) && !matches.matchesWhole(namespace)
-}
-
-// admits applies the parsed policy to one namespace.
-func (r rule) admits(ns Namespace) bool {
-	c := r.policy.Spec.HostClaimNamespaces
-	if c == nil {
-		return false
-	}
-	if c.Names != nil && !slices.Contains(c.Names, ns.Name) {
-		return false
-	}
-	if r.nameMatches != nil && !r.nameMatches.matchesWhole(ns.Name) {
-		return false
-	}
-	return !slices.ContainsFunc(c.HasLabels, func(want bmov1alpha1.NameValuePair) bool {
-		value, found := ns.Labels[want.Name]
-		return !found || (want.Value != "" && want.Value != value)
-	})
+	return c.err == nil && c.nameMatches != nil && c.nameMatches.MatchString(namespace) && !matchesWhole(c.nameMatches, namespace)
 }
 
 // MaxPerNamespace is how many policies of one namespace count. Each pass over a claim

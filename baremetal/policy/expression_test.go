@@ -17,7 +17,6 @@ limitations under the License.
 package policy
 
 import (
-	"errors"
 	"regexp/syntax"
 	"runtime"
 	"strings"
@@ -52,9 +51,8 @@ func TestHostileExpressionsAreRefusedBeforeTheyCost(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			compiled := Compile(&p)
 			runtime.ReadMemStats(&after)
-			var invalid *InvalidError
-			if !errors.As(compiled.Err(), &invalid) || !strings.Contains(compiled.Err().Error(), "at most") {
-				t.Fatalf("got %.200v, want an InvalidError that names the bound", compiled.Err())
+			if compiled.Err() == nil || !strings.Contains(compiled.Err().Error(), "at most") {
+				t.Fatalf("got %.200v, want an error that names the bound", compiled.Err())
 			}
 			if compiled.Admits(Namespace{Name: strings.Repeat("x", 60)}) {
 				t.Error("the policy admits a namespace")
@@ -76,7 +74,7 @@ func TestUsualExpressionsAreAccepted(t *testing.T) {
 		strings.Repeat("some-namespace|", 100) + "x", `(\d{1,3}\.){3}\d{1,3}`, `\pL+`,
 	} {
 		p := newPolicy(matching(expression), infrav1.AllowedImageURLsAnnotation, expression)
-		if err := Validate(&p); err != nil {
+		if err := Compile(&p).Err(); err != nil {
 			t.Errorf("%.60q: %v", expression, err)
 		}
 	}
@@ -93,7 +91,7 @@ func FuzzExpression(f *testing.F) {
 		if problem != "" {
 			return
 		}
-		compiled.matchesWhole(value)
+		matchesWhole(compiled, value)
 		parsed, err := syntax.Parse(expression, syntax.Perl)
 		if err != nil {
 			t.Fatalf("%q was accepted: %v", expression, err)

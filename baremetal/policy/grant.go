@@ -17,6 +17,7 @@ limitations under the License.
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -41,19 +42,15 @@ type Grant struct {
 	// held back.
 	own bool
 
-	publishLabels, publishAnnotations []*expression
-
-	// anyImageURL is whether at least one policy does not narrow the URLs.
-	anyImageURL                                                                    bool
-	imageURLs                                                                      []*expression
-	allowCustomDeploy, allowSkipCleaning, allowUnhealthyMark, sharePreprovisioning bool
+	// by are the policies that admit the claims.
+	by []*Compiled
 }
 
 // Decision is what all policies together permit to the claims of one namespace.
 type Decision struct {
 	// Grants has an entry for each namespace whose hosts may be used.
 	Grants map[string]Grant
-	// Invalid are the policies that were skipped, as InvalidErrors.
+	// Invalid are the faults of the policies that were skipped.
 	Invalid []error
 }
 
@@ -83,8 +80,8 @@ func Evaluate(policies []*Compiled, ns Namespace, own Own) Decision {
 			continue
 		}
 		if p.Admits(ns) {
-			hosts := p.rule.policy.Namespace
-			d.Grants[hosts] = d.Grants[hosts].with(p.rule)
+			hosts := p.policy.Namespace
+			d.Grants[hosts] = Grant{Admitted: true, by: append(d.Grants[hosts].by, p)}
 		}
 	}
 	if _, admitted := d.Grants[ns.Name]; admitted || own == OwnWithoutPolicy {
@@ -93,59 +90,20 @@ func Evaluate(policies []*Compiled, ns Namespace, own Own) Decision {
 	return d
 }
 
-// with adds what one more admitting policy permits.
-func (g Grant) with(r rule) Grant {
-	g.Admitted = true
-	if r.publishLabels != nil {
-		g.publishLabels = append(g.publishLabels, r.publishLabels)
-	}
-	if r.publishAnnotations != nil {
-		g.publishAnnotations = append(g.publishAnnotations, r.publishAnnotations)
-	}
-	if r.allowedImageURLs != nil {
-		g.imageURLs = append(g.imageURLs, r.allowedImageURLs)
-	} else {
-		g.anyImageURL = true
-	}
-	g.allowCustomDeploy = g.allowCustomDeploy || r.allowCustomDeploy
-	g.allowSkipCleaning = g.allowSkipCleaning || r.allowSkipCleaning
-	g.allowUnhealthyMark = g.allowUnhealthyMark || r.allowUnhealthyMark
-	g.sharePreprovisioning = g.sharePreprovisioning || r.sharePreprovisioning
-	return g
+// Permits reports whether a policy has a flag, one of its annotations, set.
+func (g Grant) Permits(flag string) bool {
+	return g.own || slices.ContainsFunc(g.by, func(c *Compiled) bool { return c.flags[flag] })
 }
 
-// SharesPreprovisioningNetworkData reports whether a claim without network data of
-// its own may get the one that the infrastructure keeps for the host.
-func (g Grant) SharesPreprovisioningNetworkData() bool {
-	return g.own || g.sharePreprovisioning
-}
-
-// PermitsSkippingCleaning reports whether a host may go from one workload of a
-// claim to the next without being cleaned.
-func (g Grant) PermitsSkippingCleaning() bool {
-	return g.own || g.allowSkipCleaning
-}
-
-// PermitsUnhealthyMark reports whether a claim may keep its host out of the pool when it is
-// released, until an administrator has looked at it.
-func (g Grant) PermitsUnhealthyMark() bool {
-	return g.own || g.allowUnhealthyMark
-}
-
-// PublishedLabels returns the labels of a host that claims may see.
-func (g Grant) PublishedLabels(labels map[string]string) map[string]string {
-	return g.published(labels, g.publishLabels)
-}
-
-// PublishedAnnotations returns the annotations of a host that claims may see.
-func (g Grant) PublishedAnnotations(annotations map[string]string) map[string]string {
-	return g.published(annotations, g.publishAnnotations)
-}
-
-func (g Grant) published(from map[string]string, by []*expression) map[string]string {
+// Published returns which labels or annotations of a host claims may see, by the annotation that permits it.
+func (g Grant) Published(from map[string]string, by string) map[string]string {
 	out := map[string]string{}
 	for key, value := range from {
-		if !neverPublished(key) && (g.own || matchesAny(by, key)) {
+		permits := func(c *Compiled) bool {
+			published := c.expressions[by]
+			return published != nil && matchesWhole(published, key)
+		}
+		if !neverPublished(key) && (g.own || slices.ContainsFunc(g.by, permits)) {
 			out[key] = value
 		}
 	}
@@ -169,40 +127,19 @@ func neverPublished(key string) bool {
 	return slices.Contains(privateDomains[:], domain)
 }
 
-func matchesAny(expressions []*expression, value string) bool {
-	return slices.ContainsFunc(expressions, func(e *expression) bool { return e.matchesWhole(value) })
-}
-
 // imageSchemes are the schemes that a claim may use across namespaces. A file
 // URL, for one, would be read on the machine that provisions.
 var imageSchemes = [...]string{"http", "https", "oci"}
 
-// RefusedError is something that a claim asks for and policy does not permit.
-type RefusedError struct {
-	// Field is the path of the field in the claim.
-	Field string
-	// Problem is what is not permitted, and Remedy what would be.
-	Problem, Remedy string
-}
-
-// Error returns what is refused, why, and what to do.
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s is refused: %s; %s", e.Field, e.Problem, e.Remedy)
-}
-
-// Permit reports whether a claim may have what it asks for put on a host, which fetches
-// images from none of the denied addresses. It returns nil or a RefusedError.
+// Permit returns nil if a claim may have what it asks for put on a host, which fetches images from none of
+// the denied addresses, and otherwise what is refused, why, and what to do.
 func (g Grant) Permit(image *bmov1alpha1.Image, custom *bmov1alpha1.CustomDeploy, denied []netip.Prefix) error {
 	if g.own {
 		return nil
 	}
-	if custom != nil && !g.allowCustomDeploy {
-		return &RefusedError{
-			Field:   "spec.customDeploy",
-			Problem: "no HostDeployPolicy that admits this namespace permits it",
-			Remedy: "remove it, or ask the infrastructure team for the annotation " +
-				infrav1.AllowCustomDeployAnnotation + ": \"true\" on the policy",
-		}
+	if custom != nil && !g.Permits(infrav1.AllowCustomDeployAnnotation) {
+		return errors.New("spec.customDeploy is refused: no HostDeployPolicy that admits this namespace permits it; " +
+			"remove it, or ask the infrastructure team for the annotation " + infrav1.AllowCustomDeployAnnotation + ": \"true\" on the policy")
 	}
 	if image == nil {
 		return nil
@@ -223,31 +160,23 @@ func (g Grant) Permit(image *bmov1alpha1.Image, custom *bmov1alpha1.CustomDeploy
 func (g Grant) permitURL(field, text string, denied []netip.Prefix) error {
 	scheme, _, found := strings.Cut(text, "://")
 	if !found || !slices.Contains(imageSchemes[:], strings.ToLower(scheme)) {
-		return &RefusedError{
-			Field:   field,
-			Problem: "its scheme is none of " + strings.Join(imageSchemes[:], ", "),
-			Remedy:  "serve the image over one of them",
-		}
+		return fmt.Errorf("%s is refused: its scheme is none of %s; serve the image over one of them", field, strings.Join(imageSchemes[:], ", "))
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Host == "" {
-		return &RefusedError{
-			Field: field, Problem: "it is no valid URL with a host", Remedy: "write scheme://host/path, with special characters escaped",
-		}
+		return fmt.Errorf("%s is refused: it is no valid URL with a host; write scheme://host/path, with special characters escaped", field)
 	}
 	if addresses.MayLeadTo(denied, parsed.Hostname()) {
-		return &RefusedError{
-			Field: field, Problem: "its host is an address that images must not come from, or may be read as one",
-			Remedy: "serve the image from another address (the infrastructure team sets --image-denied-addresses of the hostclaim manager)",
-		}
+		return fmt.Errorf("%s is refused: its host is an address that images must not come from, or may be read as one; "+
+			"serve the image from another address (the infrastructure team sets --image-denied-addresses of the hostclaim manager)", field)
 	}
-	if g.anyImageURL || matchesAny(g.imageURLs, text) {
+	permits := func(c *Compiled) bool {
+		allowed := c.expressions[infrav1.AllowedImageURLsAnnotation]
+		return allowed == nil || matchesWhole(allowed, text)
+	}
+	if slices.ContainsFunc(g.by, permits) {
 		return nil
 	}
-	return &RefusedError{
-		Field:   field,
-		Problem: "no HostDeployPolicy that admits this namespace permits the URL",
-		Remedy: "use an image that the infrastructure team permits (annotation " +
-			infrav1.AllowedImageURLsAnnotation + " on the policy)",
-	}
+	return fmt.Errorf("%s is refused: no HostDeployPolicy that admits this namespace permits the URL; "+
+		"use an image that the infrastructure team permits (annotation %s on the policy)", field, infrav1.AllowedImageURLsAnnotation)
 }

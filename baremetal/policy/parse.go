@@ -31,68 +31,25 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
-// InvalidError is a policy that cannot be understood and is therefore skipped.
-type InvalidError struct {
-	// Namespace and Name are those of the policy.
-	Namespace, Name string
-	// Field is the path of the field or annotation at fault.
-	Field string
-	// Value is its value, cut where it is long.
-	Value string
-	// Problem is what is wrong with the value.
-	Problem string
-	// Remedy is what the author of the policy should do.
-	Remedy string
-}
-
-// Error names policy, field, problem and remedy in one sentence.
-func (e *InvalidError) Error() string {
-	return fmt.Sprintf("HostDeployPolicy %s/%s admits nobody, since %s: %s", e.Namespace, e.Name, e.Cause(), e.Remedy)
-}
-
-// Cause names field, value and problem, for a reader who knows which policy it
-// is about.
-func (e *InvalidError) Cause() string {
-	return fmt.Sprintf("%s %q is invalid (%s)", e.Field, e.Value, e.Problem)
-}
-
-// Validate returns nil for a policy that can be used, and otherwise one
-// InvalidError for each field and annotation at fault, joined.
-func Validate(p *bmov1alpha1.HostDeployPolicy) error {
-	return Compile(p).Err()
-}
-
 // Compiled is one version of a policy with its regular expressions compiled, which
 // costs far more than to evaluate them. It never changes.
 type Compiled struct {
-	rule rule
-	err  error
+	policy *bmov1alpha1.HostDeployPolicy
+	// nameMatches is nil when the policy has none.
+	nameMatches *regexp.Regexp
+	// expressions and flags are the options that the policy has, by annotation.
+	expressions map[string]*regexp.Regexp
+	flags       map[string]bool
+	err         error
 }
 
-// Compile compiles a policy. It keeps the policy, which must not be changed afterwards.
-func Compile(p *bmov1alpha1.HostDeployPolicy) *Compiled {
-	r, err := parse(p)
-	return &Compiled{rule: r, err: err}
-}
-
-// Err is nil for a policy that can be used, see Validate.
+// Err is nil for a policy that can be used, and otherwise has one sentence for each field and annotation at
+// fault, with its remedy.
 func (c *Compiled) Err() error {
 	return c.err
 }
 
-// rule is a policy with its regular expressions compiled.
-type rule struct {
-	policy *bmov1alpha1.HostDeployPolicy
-
-	// nil when the policy has none.
-	nameMatches *expression
-	// nil when the annotation is absent.
-	publishLabels, publishAnnotations, allowedImageURLs *expression
-
-	allowCustomDeploy, allowSkipCleaning, allowUnhealthyMark, sharePreprovisioning bool
-}
-
-// maxValue is how many bytes of a value and of a problem an InvalidError keeps.
+// maxValue is how many bytes of a value and of a problem an error repeats.
 const maxValue = 256
 
 const (
@@ -100,49 +57,39 @@ const (
 	boolRemedy   = `write "true" or "false", or remove it`
 )
 
-// parse compiles a policy. Every fault is reported, not only the first.
-func parse(p *bmov1alpha1.HostDeployPolicy) (rule, error) {
-	r := rule{policy: p}
+// Compile compiles a policy. It keeps the policy, which must not be changed afterwards. Every fault is
+// reported, not only the first.
+func Compile(p *bmov1alpha1.HostDeployPolicy) *Compiled {
+	c := &Compiled{policy: p, expressions: map[string]*regexp.Regexp{}, flags: map[string]bool{}}
 	var faults []error
 	invalid := func(field, value, problem, remedy string) {
-		faults = append(faults, &InvalidError{
-			Namespace: p.Namespace, Name: p.Name, Field: field, Value: text.Shorten(value, maxValue),
-			Problem: text.Shorten(problem, maxValue), Remedy: remedy,
-		})
+		faults = append(faults, fmt.Errorf("HostDeployPolicy %s/%s admits nobody, since %s %q is invalid (%s): %s",
+			p.Namespace, p.Name, field, text.Shorten(value, maxValue), text.Shorten(problem, maxValue), remedy))
 	}
-	expressionOf := func(field, value string) *expression {
+	expressionOf := func(field, value string) *regexp.Regexp {
 		compiled, problem := compile(value)
 		if problem != "" {
 			invalid(field, value, problem, regexpRemedy)
 		}
 		return compiled
 	}
-	annotation := func(key string) *expression {
-		value, found := p.Annotations[key]
-		if !found {
-			return nil
-		}
-		return expressionOf("annotation "+key, value)
+	if n := p.Spec.HostClaimNamespaces; n != nil && n.NameMatches != "" {
+		c.nameMatches = expressionOf("spec.hostClaimNamespaces.nameMatches", n.NameMatches)
 	}
-	flag := func(key string) bool {
+	for _, key := range expressionOptions {
+		if value, found := p.Annotations[key]; found {
+			c.expressions[key] = expressionOf("annotation "+key, value)
+		}
+	}
+	for _, key := range flagOptions {
 		value, found := p.Annotations[key]
 		if found && value != "true" && value != "false" {
 			invalid("annotation "+key, value, "neither true nor false", boolRemedy)
 		}
-		return value == "true"
+		c.flags[key] = value == "true"
 	}
-
-	if c := p.Spec.HostClaimNamespaces; c != nil && c.NameMatches != "" {
-		r.nameMatches = expressionOf("spec.hostClaimNamespaces.nameMatches", c.NameMatches)
-	}
-	r.publishLabels = annotation(infrav1.PublishLabelsAnnotation)
-	r.publishAnnotations = annotation(infrav1.PublishAnnotationsAnnotation)
-	r.allowedImageURLs = annotation(infrav1.AllowedImageURLsAnnotation)
-	r.allowCustomDeploy = flag(infrav1.AllowCustomDeployAnnotation)
-	r.allowSkipCleaning = flag(infrav1.AllowSkipCleaningAnnotation)
-	r.allowUnhealthyMark = flag(infrav1.AllowUnhealthyMarkAnnotation)
-	r.sharePreprovisioning = flag(infrav1.SharePreprovisioningNetworkDataAnnotation)
-	return r, errors.Join(faults...)
+	c.err = errors.Join(faults...)
+	return c
 }
 
 // Bounds of one regular expression. A few bytes of text can compile to gigabytes, and
@@ -159,27 +106,17 @@ const (
 	frame = 2
 )
 
-// expression is a regular expression that prefers the longest match. It is not
-// wrapped in anchors, since a text like "a)|(b" would break out of them.
-type expression struct {
-	longest *regexp.Regexp
-}
-
-// matchesWhole reports whether the expression matches all of value. A match of the
-// whole starts at the left end, so the leftmost longest match is it.
-func (e *expression) matchesWhole(value string) bool {
-	at := e.longest.FindStringIndex(value)
+// matchesWhole reports whether an expression matches all of value. A match of the whole starts at the left
+// end, so the leftmost longest match is it. The expression is not wrapped in anchors, since a text like
+// "a)|(b" would break out of them.
+func matchesWhole(e *regexp.Regexp, value string) bool {
+	at := e.FindStringIndex(value)
 	return at != nil && at[0] == 0 && at[1] == len(value)
 }
 
-// matchesPart reports whether the expression is found somewhere in value.
-func (e *expression) matchesPart(value string) bool {
-	return e.longest.MatchString(value)
-}
-
-// compile returns an expression, or what is wrong with its text. Length and size are
-// checked before anything is compiled.
-func compile(text string) (compiled *expression, problem string) {
+// compile returns an expression that prefers the longest match, or what is wrong with its text. Length and
+// size are checked before anything is compiled.
+func compile(text string) (compiled *regexp.Regexp, problem string) {
 	if len(text) > maxLength {
 		return nil, fmt.Sprintf("it has %d bytes and at most %d are accepted: shorten it, or split it over several policies", len(text), maxLength)
 	}
@@ -190,12 +127,11 @@ func compile(text string) (compiled *expression, problem string) {
 	if needed := size(parsed) + frame; needed > maxSize {
 		return nil, fmt.Sprintf("it compiles to about %d instructions and at most %d are accepted: repeat less, or split it over several policies", needed, maxSize)
 	}
-	longest, err := regexp.Compile(text)
-	if err != nil {
+	if compiled, err = regexp.Compile(text); err != nil {
 		return nil, err.Error()
 	}
-	longest.Longest()
-	return &expression{longest}, ""
+	compiled.Longest()
+	return compiled, ""
 }
 
 // size is an upper bound of the instructions that a parsed expression compiles to. The
@@ -220,16 +156,20 @@ func size(re *syntax.Regexp) int {
 	}
 }
 
-// options are the annotations of a HostDeployPolicy that parse reads.
-var options = [...]string{
-	infrav1.PublishLabelsAnnotation,
-	infrav1.PublishAnnotationsAnnotation,
-	infrav1.AllowedImageURLsAnnotation,
-	infrav1.AllowCustomDeployAnnotation,
-	infrav1.AllowSkipCleaningAnnotation,
-	infrav1.AllowUnhealthyMarkAnnotation,
-	infrav1.SharePreprovisioningNetworkDataAnnotation,
-}
+// expressionOptions and flagOptions are the annotations of a HostDeployPolicy that Compile reads.
+var (
+	expressionOptions = [...]string{
+		infrav1.PublishLabelsAnnotation,
+		infrav1.PublishAnnotationsAnnotation,
+		infrav1.AllowedImageURLsAnnotation,
+	}
+	flagOptions = [...]string{
+		infrav1.AllowCustomDeployAnnotation,
+		infrav1.AllowSkipCleaningAnnotation,
+		infrav1.AllowUnhealthyMarkAnnotation,
+		infrav1.SharePreprovisioningNetworkDataAnnotation,
+	}
+)
 
 // optionPrefix begins the key of every option.
 const optionPrefix = "hostclaim.metal3.io/"
@@ -238,9 +178,14 @@ const optionPrefix = "hostclaim.metal3.io/"
 // of options and is none, sorted by key. Such a policy is valid: it may be written for a later
 // version, so it is reported to the author and not refused.
 func UnknownOptions(p *bmov1alpha1.HostDeployPolicy) []string {
+	options := slices.Concat(expressionOptions[:], flagOptions[:])
+	// nearest returns the option that takes the fewest changes to write instead of key.
+	nearest := func(key string) string {
+		return slices.MinFunc(options, func(a, b string) int { return distance(key, a) - distance(key, b) })
+	}
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(p.Annotations)) {
-		if strings.HasPrefix(key, optionPrefix) && !slices.Contains(options[:], key) {
+		if strings.HasPrefix(key, optionPrefix) && !slices.Contains(options, key) {
 			out = append(out, fmt.Sprintf("annotation %s is no option of a HostDeployPolicy and has no effect; did you mean %s?",
 				key, nearest(key)))
 		}
@@ -252,11 +197,6 @@ func UnknownOptions(p *bmov1alpha1.HostDeployPolicy) []string {
 		}
 	}
 	return out
-}
-
-// nearest returns the option that takes the fewest changes to write instead of key.
-func nearest(key string) string {
-	return slices.MinFunc(options[:], func(a, b string) int { return distance(key, a) - distance(key, b) })
 }
 
 // distance counts the bytes that have to be added, removed or replaced to make one

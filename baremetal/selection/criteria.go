@@ -94,43 +94,34 @@ func Parse(claim *bmov1alpha1.HostClaim) (Criteria, error) {
 		FailureDomain: claim.Spec.FailureDomain,
 		Soft:          claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}
-	faults := []error{
-		notNamespace(c.InNamespace),
-		tooLong("spec.failureDomain", c.FailureDomain, maxDomainLength),
+	faults := []error{tooLong("spec.failureDomain", c.FailureDomain, maxDomainLength)}
+	if problems := validation.IsDNS1123Label(c.InNamespace); c.InNamespace != "" && len(problems) > 0 {
+		faults = append(faults, &InvalidError{Field: "spec.hostSelector.inNamespace", Problem: fmt.Sprintf(
+			"%.80q is no name of a namespace: %s", c.InNamespace, strings.Join(problems, "; "))})
 	}
 	for _, key := range slices.Sorted(maps.Keys(wanted.MatchLabels)) {
-		faults = append(faults, c.addLabel(key, wanted.MatchLabels[key]))
+		faults = append(faults, c.add("spec.hostSelector.matchLabels",
+			bmov1alpha1.HostSelectorRequirement{Key: key, Operator: operators.Equals, Values: []string{wanted.MatchLabels[key]}}))
 	}
 	for i, e := range wanted.MatchExpressions {
-		faults = append(faults, c.addExpression(fmt.Sprintf("spec.hostSelector.matchExpressions[%d]", i), e))
+		faults = append(faults, c.add(fmt.Sprintf("spec.hostSelector.matchExpressions[%d]", i), e))
 	}
 	return c, errors.Join(faults...)
 }
 
-// addLabel adds one entry of matchLabels.
-func (c *Criteria) addLabel(key, value string) error {
-	const field = "spec.hostSelector.matchLabels"
-	if err := oversizedLabel(field, key, value); err != nil {
-		return err
-	}
-	return c.add(field, key, operators.Equals, []string{value})
-}
-
-// addExpression adds one of the matchExpressions; field is its path.
-func (c *Criteria) addExpression(field string, e bmov1alpha1.HostSelectorRequirement) error {
-	if err := oversized(field, e); err != nil {
-		return err
+// add adds one requirement; field is its path.
+func (c *Criteria) add(field string, e bmov1alpha1.HostSelectorRequirement) error {
+	for _, part := range append([]string{e.Key, string(e.Operator)}, e.Values...) {
+		if err := tooLong(field, part, maxPartLength); err != nil {
+			return err
+		}
 	}
 	op, known := spellings[strings.ToLower(string(e.Operator))]
 	if !known {
 		return &InvalidError{Field: field, Problem: fmt.Sprintf(
 			"operator %q is none of in, notin, exists, !, =, ==, !=, gt, lt", e.Operator)}
 	}
-	return c.add(field, e.Key, op, e.Values)
-}
-
-func (c *Criteria) add(field, key string, op operators.Operator, values []string) error {
-	parsed, err := labels.NewRequirement(key, op, values)
+	parsed, err := labels.NewRequirement(e.Key, op, e.Values)
 	if err != nil {
 		return &InvalidError{Field: field, Problem: err.Error()}
 	}
@@ -170,12 +161,9 @@ const (
 	maxRequirements = 32
 	// maxValues bounds the values of all requirements together.
 	maxValues = 128
-	// maxKeyLength is what Kubernetes allows: a prefix, a slash and a name.
-	maxKeyLength = validation.DNS1123SubdomainMaxLength + 1 + maxValueLength
-	// maxValueLength is what Kubernetes allows.
-	maxValueLength = validation.LabelValueMaxLength
-	// maxOperatorLength is more than that of any operator.
-	maxOperatorLength = 16
+	// maxPartLength is that of the longest key of a label: a prefix, a slash and a name. The label library
+	// knows the limits of each part, and repeats what passes them.
+	maxPartLength = validation.DNS1123SubdomainMaxLength + 1 + validation.LabelValueMaxLength
 	// maxDomainLength is what Cluster API allows.
 	maxDomainLength = 256
 )
@@ -205,44 +193,4 @@ func tooLong(field, text string, limit int) error {
 		return nil
 	}
 	return &InvalidError{Field: field, Problem: fmt.Sprintf("it has %d characters; at most %d are allowed", n, limit)}
-}
-
-// oversizedLabel refuses a label of matchLabels of which a part exceeds its limit.
-func oversizedLabel(field, key, value string) error {
-	if err := tooLong(field, key, maxKeyLength); err != nil {
-		return err
-	}
-	return tooLong(field+"["+key+"]", value, maxValueLength)
-}
-
-// oversized refuses an expression of which a part exceeds its limit.
-func oversized(field string, e bmov1alpha1.HostSelectorRequirement) error {
-	if err := tooLong(field+".key", e.Key, maxKeyLength); err != nil {
-		return err
-	}
-	if err := tooLong(field+".operator", string(e.Operator), maxOperatorLength); err != nil {
-		return err
-	}
-	for i, value := range e.Values {
-		if err := tooLong(fmt.Sprintf("%s.values[%d]", field, i), value, maxValueLength); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// notNamespace refuses a name that no namespace can have; an empty one asks for none.
-func notNamespace(name string) error {
-	const field = "spec.hostSelector.inNamespace"
-	if name == "" {
-		return nil
-	}
-	if err := tooLong(field, name, validation.DNS1123LabelMaxLength); err != nil {
-		return err
-	}
-	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return &InvalidError{Field: field, Problem: fmt.Sprintf(
-			"%q is no name of a namespace: %s", name, strings.Join(problems, "; "))}
-	}
-	return nil
 }

@@ -65,15 +65,15 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"a key that is too long": {
 			[]claimEdit{wants(strings.Repeat("k", 318), "exists")},
-			[]string{"spec.hostSelector.matchExpressions[0].key", "318 characters", "at most 317"},
+			[]string{"spec.hostSelector.matchExpressions[0]", "318 characters", "at most 317"},
 		},
 		"a value that is too long": {
 			[]claimEdit{wants("rack", "notin", "a1", strings.Repeat("v", 64))},
-			[]string{"spec.hostSelector.matchExpressions[0].values[1]", "64 characters", "at most 63"},
+			[]string{"spec.hostSelector.matchExpressions[0]", "values[1]", "no more than 63"},
 		},
 		"a label that is too long": {
 			[]claimEdit{wantsLabel("rack", strings.Repeat("v", 64))},
-			[]string{"spec.hostSelector.matchLabels[rack]", "64 characters", "at most 63"},
+			[]string{"spec.hostSelector.matchLabels", "rack", "no more than 63"},
 		},
 		"a label with a key that is too long": {
 			[]claimEdit{wantsLabel(strings.Repeat("k", 318), "v")},
@@ -81,7 +81,7 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"an operator that is too long": {
 			[]claimEdit{wants("rack", operators.Operator(strings.Repeat("!", 100_000)))},
-			[]string{"spec.hostSelector.matchExpressions[0].operator", "100000 characters"},
+			[]string{"spec.hostSelector.matchExpressions[0]", "100000 characters"},
 		},
 		"what is no name of a namespace": {
 			[]claimEdit{wantsNamespace("a/b")},
@@ -89,7 +89,7 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"a namespace that is too long": {
 			[]claimEdit{wantsNamespace(strings.Repeat("n", 40_000))},
-			[]string{"spec.hostSelector.inNamespace", "40000 characters", "at most 63"},
+			[]string{"spec.hostSelector.inNamespace", "no more than 63"},
 		},
 		"a failure domain that is too long": {
 			[]claimEdit{wantsDomain(strings.Repeat("d", 257))},

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -127,6 +128,10 @@ func held(v *store.Version) bool {
 func (m *manager) claimController() *controller {
 	w := m.world
 	cached, live := store.NewClient(w.backend, m.cache, gate), store.NewClient(w.backend, nil, gate)
+	metrics, err := claim.NewMetrics(prometheus.NewRegistry(), cached)
+	if err != nil {
+		w.fail("start", "%v", err)
+	}
 	m.claims = &claim.Reconciler{
 		Client:   client.WithFieldOwner(cached, infrav1.HostClaimManagerFieldOwner),
 		Live:     live,
@@ -135,6 +140,7 @@ func (m *manager) claimController() *controller {
 		Secrets:  secretWatch{m},
 		Budget:   &claim.CopyBudget{},
 		Recorder: recorder{w},
+		Metrics:  metrics,
 		Clock:    w.clock,
 		Kinds:    labeled{},
 	}

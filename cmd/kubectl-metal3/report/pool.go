@@ -21,8 +21,6 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -121,22 +119,14 @@ func Claims(claims []bmov1alpha1.HostClaim) []Claim {
 		if host := c.Status.BareMetalHost; host != nil {
 			row.Host = host.Namespace + "/" + host.Name
 		}
-		row.Phase = conditionOf(c, bmov1alpha1.ProvisionedCondition).Reason
-		row.Admitted = string(conditionOf(c, infrav1.AdmittedCondition).Status)
+		row.Phase = binding.ConditionOf(c.Status.Conditions, bmov1alpha1.ProvisionedCondition).Reason
+		row.Admitted = string(binding.ConditionOf(c.Status.Conditions, infrav1.AdmittedCondition).Status)
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Claim) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return rows
-}
-
-// conditionOf returns a condition of a claim, or one that is empty.
-func conditionOf(claim *bmov1alpha1.HostClaim, kind string) metav1.Condition {
-	if c := meta.FindStatusCondition(claim.Status.Conditions, kind); c != nil {
-		return *c
-	}
-	return metav1.Condition{}
 }
 
 // Waiting returns the claims that are not ready.

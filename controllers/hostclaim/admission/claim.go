@@ -18,18 +18,18 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
@@ -76,21 +76,18 @@ func selectorFault(c *bmov1alpha1.HostClaim) error {
 	return fmt.Errorf("%w; correct it, or leave it out to take any host", err)
 }
 
-// reboots returns the new or changed annotations that ask for a reboot and cannot be parsed.
+// reboots returns the new or changed annotations that ask for a reboot and cannot be parsed. A request is not
+// the tenant's, and one that was forged does not hold up a claim that is moved or restored.
 func reboots(before, after map[string]string) error {
-	var faults []error
-	for _, key := range slices.Sorted(maps.Keys(after)) {
-		if value, found := before[key]; !asksForReboot(key) || (found && value == after[key]) {
-			continue
-		}
-		if fault := rebootArguments(key, after[key]); fault != nil {
-			faults = append(faults, fault)
-		}
-		if len(faults) == text.MaxFindings {
-			break // more than fits into an answer
-		}
+	changed := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Annotations: maps.Clone(after)}}
+	maps.DeleteFunc(changed.Annotations, func(key, value string) bool {
+		old, found := before[key]
+		return key == infrav1.RebootRequestAnnotation || found && old == value
+	})
+	if invalid := binding.ReadReboots(changed).Invalid; len(invalid) > 0 {
+		return errors.New(strings.Join(invalid, "; "))
 	}
-	return errors.Join(faults...)
+	return nil
 }
 
 // maxText is how many bytes a refusal may have: it repeats what a tenant wrote.
@@ -103,39 +100,3 @@ func brief(err error) error {
 	}
 	return errors.New(text.Shorten(strings.ReplaceAll(err.Error(), "\n", "; "), maxText))
 }
-
-// asksForReboot reports whether an annotation is one of those that ask for a reboot: the
-// key of one that is carried out once, or of one that keeps the server off.
-func asksForReboot(key string) bool {
-	return key == bmov1alpha1.RebootAnnotationPrefix || strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/")
-}
-
-// errReboot is how the arguments of a reboot are written.
-var errReboot = errors.New(`leave the value empty, or write {"mode": "hard"} or {"mode": "soft"}, and with "force": true if need be`)
-
-// rebootArguments returns what cannot be parsed of the value of an annotation that asks for a
-// reboot. An empty value asks for the default.
-func rebootArguments(key, value string) error {
-	if value == "" {
-		return nil
-	}
-	arguments := struct {
-		Mode  *bmov1alpha1.RebootMode `json:"mode"`
-		Force *bool                   `json:"force"`
-	}{}
-	decoder := json.NewDecoder(strings.NewReader(value))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&arguments)
-	if err == nil && !errors.Is(decoder.Decode(&struct{}{}), io.EOF) {
-		err = errTrailing
-	}
-	if err == nil && arguments.Mode != nil && *arguments.Mode != bmov1alpha1.RebootModeHard && *arguments.Mode != bmov1alpha1.RebootModeSoft {
-		err = fmt.Errorf("mode %q is neither hard nor soft", *arguments.Mode)
-	}
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("annotation %s %q is invalid (%w): %w", key, value, err, errReboot)
-}
-
-var errTrailing = errors.New("something follows the object")

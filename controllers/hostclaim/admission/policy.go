@@ -17,8 +17,8 @@ limitations under the License.
 // Package admission validates HostDeployPolicies and HostClaims before they are stored.
 // It looks only at what the ValidatingAdmissionPolicies of
 // config/hostclaim/admission cannot read: regular expressions, label selectors and
-// the arguments of a reboot. The decisions on the first two are those of
-// baremetal/policy.Validate and baremetal/selection.Parse, and the controllers
+// the arguments of a reboot. The decisions are those of baremetal/policy.Compile,
+// baremetal/selection.Parse and baremetal/binding.ReadReboots, and the controllers
 // apply the same to what was stored while the webhook was away. It reads nothing
 // but the objects of the request.
 package admission
@@ -78,10 +78,11 @@ func (Policy) ValidateDelete(context.Context, *bmov1alpha1.HostDeployPolicy) (ad
 // validate refuses invalid policies, and an empty list of names: a client written in Go
 // drops it, and the policy then admits more.
 func validate(p *bmov1alpha1.HostDeployPolicy) error {
-	if !policy.EmptyNames(p) {
-		return brief(policy.Validate(p))
+	fault := policy.Compile(p).Err()
+	if policy.EmptyNames(p) {
+		fault = errors.Join(errEmptyNames, fault)
 	}
-	return brief(errors.Join(errEmptyNames, policy.Validate(p)))
+	return brief(fault)
 }
 
 var errEmptyNames = errors.New("spec.hostClaimNamespaces.names is an empty list, which clients leave out when they write " +

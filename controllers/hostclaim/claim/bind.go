@@ -26,7 +26,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -88,8 +87,8 @@ const refusedPause = 15 * time.Second
 // refusedUntil returns until when a claim is not bound since its last bind was refused, and the
 // wait for that.
 func refusedUntil(claim *bmov1alpha1.HostClaim) (until time.Time, wait binding.Wait) {
-	c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
-	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != infrav1.BindRefusedReason {
+	c := binding.ConditionOf(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	if c.Status != metav1.ConditionFalse || c.Reason != infrav1.BindRefusedReason {
 		return time.Time{}, binding.Wait{}
 	}
 	return c.LastTransitionTime.Add(refusedPause), binding.Wait{Reason: c.Reason, Message: c.Message}
@@ -269,7 +268,7 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 	r.Pool.Leave(keyOf(s.claim))
 	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
 	if !binding.Moved(c.host, s.claim) {
-		r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
+		r.Metrics.bindSeconds.Observe(r.Clock.Since(s.claim.CreationTimestamp.Time).Seconds())
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func transitions(before bmov1alpha1.HostClaimStatus, s *scope) []notice {
 		owner: fmt.Sprintf("HostClaim %s of namespace %s", s.claim.Name, s.claim.Namespace),
 	}
 	if c.became(infrav1.StoodDownCondition, metav1.ConditionTrue) {
-		c.warn(tenant, "StoodDown", "Observe", conditionOf(c.after, infrav1.StoodDownCondition).Message)
+		c.warn(tenant, "StoodDown", "Observe", binding.ConditionOf(c.after, infrav1.StoodDownCondition).Message)
 	}
 	c.association()
 	c.synchronization()
@@ -126,16 +126,8 @@ func (c *change) became(kind string, status metav1.ConditionStatus) bool {
 
 // turned returns a condition, and whether it is False now and was not so for this reason.
 func (c *change) turned(kind string) (metav1.Condition, bool) {
-	was, is := conditionOf(c.before, kind), conditionOf(c.after, kind)
+	was, is := binding.ConditionOf(c.before, kind), binding.ConditionOf(c.after, kind)
 	return is, is.Status == metav1.ConditionFalse && (was.Status != is.Status || was.Reason != is.Reason)
-}
-
-// conditionOf returns the zero value for a condition that is not there.
-func conditionOf(all []metav1.Condition, kind string) metav1.Condition {
-	if found := meta.FindStatusCondition(all, kind); found != nil {
-		return *found
-	}
-	return metav1.Condition{}
 }
 
 // association adds the events of a claim that got or lost its host, or that gets none until a person mends
@@ -154,7 +146,7 @@ func (c *change) association() {
 		return
 	}
 	switch is.Reason {
-	case conditionOf(c.before, is.Type).Reason: // nearly bound again meanwhile
+	case binding.ConditionOf(c.before, is.Type).Reason: // nearly bound again meanwhile
 	case bmov1alpha1.MissingBareMetalHostReason:
 		c.warn(tenant, "HostLost", "Observe", "The host of this claim is gone and is not replaced; delete the claim to get another one")
 	case infrav1.InvalidHostSelectorReason, infrav1.NoNamespaceAdmitsReason, infrav1.ImageRefusedReason:
@@ -189,7 +181,7 @@ func (c *change) admission() {
 	const kind, action = infrav1.AdmittedCondition, "Admit"
 	switch {
 	case c.became(kind, metav1.ConditionFalse):
-		c.warn(tenant, infrav1.PolicyRevokedReason, action, conditionOf(c.after, kind).Message)
+		c.warn(tenant, infrav1.PolicyRevokedReason, action, binding.ConditionOf(c.after, kind).Message)
 		c.warn(administrator, infrav1.PolicyRevokedReason, action, c.owner+
 			" keeps this host, and no HostDeployPolicy admits it any more; the host comes back when the claim is deleted")
 	case c.became(kind, metav1.ConditionTrue) && meta.IsStatusConditionFalse(c.before, kind):
@@ -204,7 +196,7 @@ func (c *change) provisioning() {
 	const kind, action = bmov1alpha1.ProvisionedCondition, "Provision"
 	is, turned := c.turned(kind)
 	switch {
-	case conditionOf(c.before, kind).Reason == infrav1.WaitingForHostStatusReason:
+	case binding.ConditionOf(c.before, kind).Reason == infrav1.WaitingForHostStatusReason:
 	case c.became(kind, metav1.ConditionTrue):
 		c.inform(tenant, bmov1alpha1.ProvisionedReason, action, "The host runs what this claim asks for")
 	case turned && is.Reason == bmov1alpha1.ProvisioningReason:
@@ -228,7 +220,7 @@ func (c *change) hostError() {
 
 // inError reports whether a status reports an error of the host.
 func inError(conditions []metav1.Condition) bool {
-	reason := conditionOf(conditions, bmov1alpha1.ReadyCondition).Reason
+	reason := binding.ConditionOf(conditions, bmov1alpha1.ReadyCondition).Reason
 	return reason == bmov1alpha1.ErrorReason || reason == infrav1.HostInErrorReason
 }
 

@@ -19,7 +19,6 @@ package claim
 import (
 	"context"
 	"errors"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,8 +31,7 @@ import (
 )
 
 // Metrics measures what claims do. Its labels are namespaces, and words
-// of fixed lists: nothing that a tenant could make up. A nil Metrics measures
-// nothing.
+// of fixed lists: nothing that a tenant could make up.
 type Metrics struct {
 	bindSeconds, provisionSeconds, releaseSeconds prometheus.Histogram
 
@@ -80,26 +78,14 @@ func NewMetrics(registry prometheus.Registerer, claims client.Reader) (*Metrics,
 	return m, nil
 }
 
-func (m *Metrics) bound(after time.Duration) {
-	if m != nil {
-		m.bindSeconds.Observe(after.Seconds())
-	}
-}
-
-func (m *Metrics) released(after time.Duration) {
-	if m != nil {
-		m.releaseSeconds.Observe(after.Seconds())
-	}
-}
-
 // provisioned measures a host that has just come to run what its claim asks for,
 // from the later of the bind and the moment at which it ceased to do so.
 func (m *Metrics) provisioned(before, after bmov1alpha1.HostClaimStatus) {
 	const kind = bmov1alpha1.ProvisionedCondition
-	associated := meta.FindStatusCondition(before.Conditions, bmov1alpha1.AssociatedCondition)
-	was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
-	if m == nil || associated == nil || associated.Status != metav1.ConditionTrue ||
-		was == nil || was.Status == metav1.ConditionTrue || was.Reason == infrav1.WaitingForHostStatusReason || is == nil || is.Status != metav1.ConditionTrue {
+	associated := binding.ConditionOf(before.Conditions, bmov1alpha1.AssociatedCondition)
+	was, is := binding.ConditionOf(before.Conditions, kind), binding.ConditionOf(after.Conditions, kind)
+	if associated.Status != metav1.ConditionTrue || is.Status != metav1.ConditionTrue ||
+		was.Status == "" || was.Status == metav1.ConditionTrue || was.Reason == infrav1.WaitingForHostStatusReason {
 		return
 	}
 	since := associated.LastTransitionTime.Time
@@ -109,22 +95,14 @@ func (m *Metrics) provisioned(before, after bmov1alpha1.HostClaimStatus) {
 	m.provisionSeconds.Observe(is.LastTransitionTime.Sub(since).Seconds())
 }
 
-// secretDone counts a secret that was written next to a host.
-func (m *Metrics) secretDone(kind binding.SecretKind) {
-	if m != nil {
-		m.secrets.WithLabelValues(string(kind), secretWritten).Inc()
-	}
-}
-
-// secretUndone counts a secret that could not be brought next to a host: a person
-// must mend something, or a request failed and is tried again.
-func (m *Metrics) secretUndone(kind binding.SecretKind, err error) {
-	if m == nil {
-		return
-	}
-	result := secretFailed
+// secret counts a secret that was brought next to a host, or was not: then a person must mend something, or
+// a request failed and is tried again.
+func (m *Metrics) secret(kind binding.SecretKind, err error) {
+	result := secretWritten
 	if problem := (*secretError)(nil); errors.As(err, &problem) {
 		result = secretRefused
+	} else if err != nil {
+		result = secretFailed
 	}
 	m.secrets.WithLabelValues(string(kind), result).Inc()
 }
@@ -147,8 +125,8 @@ func (w waitingClaims) Collect(metrics chan<- prometheus.Metric) {
 	counts := map[string]int{}
 	for i := range claims.Items {
 		all := claims.Items[i].Status.Conditions
-		ready := meta.FindStatusCondition(all, bmov1alpha1.ReadyCondition)
-		if ready != nil && ready.Status != metav1.ConditionTrue && !binding.OnHold(&claims.Items[i]) &&
+		ready := binding.ConditionOf(all, bmov1alpha1.ReadyCondition)
+		if ready.Status != "" && ready.Status != metav1.ConditionTrue && !binding.OnHold(&claims.Items[i]) &&
 			!meta.IsStatusConditionTrue(all, infrav1.StoodDownCondition) {
 			counts[ready.Reason]++
 		}

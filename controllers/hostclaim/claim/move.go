@@ -85,24 +85,16 @@ func (r *Reconciler) prepareMove(ctx context.Context, s *scope) (movePlan, error
 		return plan, r.guardClaim(ctx, s.claim, true, true)
 	case movePrepare:
 		if err := r.pauseHost(ctx, s.claim, observed.host); err != nil {
-			return planRefused("the host made ready for a move", err), errors.Join(err, r.guardClaim(ctx, s.claim, true, true))
+			return moveRefused("the host made ready for a move", err), errors.Join(err, r.guardClaim(ctx, s.claim, true, true))
 		}
 		plan.Step = moveDone
 		if err := r.guardClaim(ctx, s.claim, true, false); err != nil {
-			return planRefused("annotation "+infrav1.BlockMoveAnnotation+" taken off the claim", err), err
+			return moveRefused("annotation "+infrav1.BlockMoveAnnotation+" taken off the claim", err), err
 		}
 		return plan, nil
 	default:
 		return plan, nil
 	}
-}
-
-// planRefused is the plan after a write that failed; empty if the API server did not refuse it.
-func planRefused(what string, err error) movePlan {
-	if reason := refusal(err); reason != "" {
-		return moveRefused(what, reason)
-	}
-	return movePlan{}
 }
 
 // observeMove gathers what is decided on. The host is read live, since its status is copied,

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
@@ -65,27 +66,27 @@ type movePlan struct {
 
 // nextMove returns what to do about a paused claim.
 func nextMove(o moveFacts) movePlan {
+	ready := movePlan{Step: movePrepare, Reason: infrav1.ReadyToMoveReason, Message: "The host is paused and keeps its status for the move"}
 	switch {
 	case o.host == nil:
 		return o.withoutHost()
 	case !o.blocked() && o.handOver && binding.IsReadyToMove(o.host, o.claim):
-		return moveReady(moveDone)
+		ready.Step = moveDone
+		return ready
 	}
-	for _, obstacle := range moveObstacles {
-		if message, holds := obstacle.holds(o); holds {
-			return movePlan{Step: moveWait, Reason: obstacle.reason, Message: message}
-		}
+	if reason, message := o.obstacle(); reason != "" {
+		return movePlan{Step: moveWait, Reason: reason, Message: message}
 	}
-	return moveReady(movePrepare)
+	return ready
 }
 
-func moveReady(step moveStep) movePlan {
-	return movePlan{Step: step, Reason: infrav1.ReadyToMoveReason, Message: "The host is paused and keeps its status for the move"}
-}
-
-// moveRefused is the plan of a claim for which the API server refused a write, for a reason that
-// holds until a person removes it. The parameter what names what was to be written.
-func moveRefused(what, reason string) movePlan {
+// moveRefused is the plan after a write that failed; empty if the API server did not refuse it for a reason
+// that holds until a person removes it. The parameter what names what was to be written.
+func moveRefused(what string, err error) movePlan {
+	reason := refusal(err)
+	if reason == "" {
+		return movePlan{}
+	}
 	return movePlan{
 		Step: moveWait, Reason: infrav1.PreparationRefusedReason,
 		Message: "The API server refuses to have " + what + ": " + reason + ". It is tried again; the log of the hostclaim manager has the answer",
@@ -114,65 +115,48 @@ func (o moveFacts) withoutHost() movePlan {
 	}
 }
 
-// moveObstacles are what keeps a claim with a host from being moved, what lasts first.
-var moveObstacles = [...]struct {
-	reason string
-	holds  func(moveFacts) (message string, holds bool)
-}{
-	{infrav1.HostInOtherNamespaceReason, inOtherNamespace},
-	{infrav1.BindingInProgressReason, unbound},
-	{infrav1.HostsNotMovableReason, leftBehind},
-	{infrav1.HandOverNotConfirmedReason, unconfirmed},
-	{infrav1.MovingHostPausedReason, heldByOthers},
-	{infrav1.HostNotAtRestReason, busy},
-}
-
-func inOtherNamespace(o moveFacts) (string, bool) {
-	return "The host is in another namespace and cannot be moved with the claim, so clusterctl move waits; " +
-		"use identityRef on the machines instead, which reach their hosts from any management cluster", o.host.Namespace != o.claim.Namespace
-}
-
-func unbound(o moveFacts) (string, bool) {
-	return "The claim was paused before its status named its host; unpause it until condition Associated is True",
-		binding.RecordOf(o.claim) != binding.Bound
-}
-
-func leftBehind(o moveFacts) (string, bool) {
+// obstacle returns what keeps a claim with a host from being moved, what lasts first.
+func (o moveFacts) obstacle() (reason, message string) {
 	switch {
+	case o.host.Namespace != o.claim.Namespace:
+		return infrav1.HostInOtherNamespaceReason, "The host is in another namespace and cannot be moved with the claim, so clusterctl move waits; " +
+			"use identityRef on the machines instead, which reach their hosts from any management cluster"
+	case binding.RecordOf(o.claim) != binding.Bound:
+		return infrav1.BindingInProgressReason, "The claim was paused before its status named its host; unpause it until condition Associated is True"
 	case len(o.unlabeled) > 0:
-		return "clusterctl would leave objects behind: label CustomResourceDefinition " + strings.Join(o.unlabeled, ", ") +
-			" with " + infrav1.ClusterctlLabel + ", then begin the move again", true
+		return infrav1.HostsNotMovableReason, "clusterctl would leave objects behind: label CustomResourceDefinition " +
+			strings.Join(o.unlabeled, ", ") + " with " + infrav1.ClusterctlLabel + ", then begin the move again"
 	case !binding.IsMoved(o.claim):
-		return "The claim belongs to no Cluster, so clusterctl would not take its host along; label the claim with " +
-			infrav1.MoveLabel + " to have it moved, then begin the move again", true
+		return infrav1.HostsNotMovableReason, "The claim belongs to no Cluster, so clusterctl would not take its host along; label the claim with " +
+			infrav1.MoveLabel + " to have it moved, then begin the move again"
 	case !binding.TakenAlong(o.host, o.claim):
-		return "The claim was paused before the host was labeled for clusterctl; unpause it for a moment, then begin the move again", true
-	default:
-		return "", false
+		return infrav1.HostsNotMovableReason, "The claim was paused before the host was labeled for clusterctl; unpause it for a moment, then begin the move again"
+	case !o.handOver:
+		return infrav1.HandOverNotConfirmedReason, unconfirmed(o.host)
+	case heldByAnother(o.host):
+		return infrav1.MovingHostPausedReason, "The host is paused or detached by another client, or being deleted; the infrastructure team must end that"
 	}
+	if why := binding.Unrest(o.claim, o.host); why != "" {
+		return infrav1.HostNotAtRestReason, "The server is being changed, so clusterctl move waits until it is at rest: " + why
+	}
+	return "", ""
 }
 
-// unconfirmed also holds when the annotation of the Namespace is taken off while clusterctl may
-// be moving the claim already. block-move goes back on the claim then, for a clusterctl that
+// unconfirmed is what is missing on the Namespace. It may be that the annotation was taken off while clusterctl
+// may be moving the claim already. block-move goes back on the claim then, for a clusterctl that
 // still waits, but the host stays paused until the claim is unpaused: the server may run for
 // the target cluster.
-func unconfirmed(o moveFacts) (string, bool) {
-	if binding.PausedForMove(o.host) {
+func unconfirmed(host *bmov1alpha1.BareMetalHost) string {
+	if binding.PausedForMove(host) {
 		return "Annotation " + infrav1.HostsMayMoveAnnotation + ` of the Namespace is not "true" any more. The host stays paused, since ` +
-			"clusterctl may be moving it already; if it is not, unpause the Cluster, which unpauses the host", !o.handOver
+			"clusterctl may be moving it already; if it is not, unpause the Cluster, which unpauses the host"
 	}
 	return "The infrastructure team has not confirmed that Ironic serves the hosts of this namespace wherever they are moved; " +
-		"once that is so, they set annotation " + infrav1.HostsMayMoveAnnotation + `: "true" on the Namespace`, !o.handOver
+		"once that is so, they set annotation " + infrav1.HostsMayMoveAnnotation + `: "true" on the Namespace`
 }
 
-func heldByOthers(o moveFacts) (string, bool) {
-	_, paused := o.host.Annotations[bmov1alpha1.PausedAnnotation]
-	_, detached := o.host.Annotations[bmov1alpha1.DetachedAnnotation]
-	return "The host is paused or detached by another client, or being deleted; the infrastructure team must end that",
-		(paused && !binding.PausedForMove(o.host)) || detached || !o.host.DeletionTimestamp.IsZero()
-}
-
-func busy(o moveFacts) (string, bool) {
-	why := binding.Unrest(o.claim, o.host)
-	return "The server is being changed, so clusterctl move waits until it is at rest: " + why, why != ""
+// heldByAnother reports whether another client keeps baremetal-operator from the host.
+func heldByAnother(host *bmov1alpha1.BareMetalHost) bool {
+	paused := metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.PausedAnnotation) && !binding.PausedForMove(host)
+	return paused || metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.DetachedAnnotation) || !host.DeletionTimestamp.IsZero()
 }

@@ -81,7 +81,8 @@ func refTo(data *bmov1alpha1.HardwareData) *bmov1alpha1.ObjectReference {
 // facts are those of a host as the tenant may see them.
 func facts(s *scope, host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareData {
 	grant := s.grant()
-	return binding.HardwareData(s.claim, host, grant.PublishedLabels(host.Labels), grant.PublishedAnnotations(host.Annotations))
+	return binding.HardwareData(s.claim, host,
+		grant.Published(host.Labels, infrav1.PublishLabelsAnnotation), grant.Published(host.Annotations, infrav1.PublishAnnotationsAnnotation))
 }
 
 // sameFacts compares all that is published but the hardware itself.

@@ -82,7 +82,7 @@ type Reconciler struct {
 	Budget *CopyBudget
 	// Recorder emits events of transitions for tenants and administrators.
 	Recorder events.EventRecorder
-	// Metrics counts durations; nil counts nothing.
+	// Metrics counts durations.
 	Metrics *Metrics
 	// Clock is the time of conditions and durations.
 	Clock clock.PassiveClock
@@ -346,9 +346,8 @@ func worked(claim *bmov1alpha1.HostClaim) bool {
 // marked reports whether the status has a condition or reason that no other controller writes.
 // The intent of a first bind comes before the condition.
 func marked(claim *bmov1alpha1.HostClaim) bool {
-	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
 	return meta.FindStatusCondition(claim.Status.Conditions, infrav1.HardwareDataPublishedCondition) != nil ||
-		(associated != nil && associated.Reason == infrav1.BindingReason)
+		binding.ConditionOf(claim.Status.Conditions, bmov1alpha1.AssociatedCondition).Reason == infrav1.BindingReason
 }
 
 // foreignManager returns one field manager of the status that is not ours.

@@ -83,7 +83,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (freed bool, err err
 		}
 	}
 	cleared := binding.Cleared(s.host)
-	if binding.SaysUnhealthy(s.claim) && s.decision.Grants[s.host.Namespace].PermitsUnhealthyMark() {
+	if binding.SaysUnhealthy(s.claim) && s.decision.Grants[s.host.Namespace].Permits(infrav1.AllowUnhealthyMarkAnnotation) {
 		cleared = binding.ClearedUnhealthy(s.host)
 	}
 	released, err := r.releaser().Release(ctx, s.host, cleared, func(ctx context.Context) error {
@@ -97,7 +97,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (freed bool, err err
 		return false, err
 	}
 	r.eventReleased(s.claim, s.host)
-	r.Metrics.released(r.Clock.Since(s.claim.DeletionTimestamp.Time))
+	r.Metrics.releaseSeconds.Observe(r.Clock.Since(s.claim.DeletionTimestamp.Time).Seconds())
 	recorded := binding.Unread
 	if binding.StatusNames(s.claim, client.ObjectKeyFromObject(s.host)) {
 		recorded = binding.Fenced // by the write that has freed it
@@ -142,8 +142,7 @@ func released(generation int64, now time.Time) metav1.Condition {
 }
 
 func releasedBefore(claim *bmov1alpha1.HostClaim) bool {
-	c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
-	return c != nil && c.Reason == infrav1.HostReleasedReason
+	return binding.ConditionOf(claim.Status.Conditions, bmov1alpha1.AssociatedCondition).Reason == infrav1.HostReleasedReason
 }
 
 // heldByOthers reports whether a claim that is being deleted is held only by the finalizers of other

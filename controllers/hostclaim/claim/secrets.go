@@ -125,7 +125,7 @@ func (r *Reconciler) copied(ctx context.Context, desired *corev1.Secret) (metav1
 // the infrastructure's own would reach its config drive.
 func (s *scope) hidesNetworkData(kind binding.SecretKind) bool {
 	return kind == binding.NetworkData && s.crossing() &&
-		s.host.Spec.PreprovisioningNetworkDataName != "" && !s.grant().SharesPreprovisioningNetworkData()
+		s.host.Spec.PreprovisioningNetworkDataName != "" && !s.grant().Permits(infrav1.SharePreprovisioningNetworkDataAnnotation)
 }
 
 // readSource reads the part that is needed of a secret in the claim's namespace: live, or as it was when
@@ -188,7 +188,7 @@ func (r *Reconciler) provided(ctx context.Context, s *scope) (*binding.Payload, 
 
 // undone counts and notes why a secret is not next to the host.
 func (r *Reconciler) undone(s *scope, kind binding.SecretKind, err error) error {
-	r.Metrics.secretUndone(kind, err)
+	r.Metrics.secret(kind, err)
 	return s.secretProblem(err)
 }
 
@@ -270,7 +270,7 @@ func (r *Reconciler) writeCopy(ctx context.Context, c copying) error {
 		return fmt.Errorf("write the copied secret: %w", err)
 	}
 	r.Secrets.Read(c.desired)
-	r.Metrics.secretDone(c.kind)
+	r.Metrics.secret(c.kind, nil)
 	ctrl.LoggerFrom(ctx).Info("Copied a secret next to the host", "Secret", klog.KObj(c.desired), "kind", string(c.kind))
 	return nil
 }

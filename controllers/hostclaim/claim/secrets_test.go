@@ -221,7 +221,7 @@ func stocked() (*scope, *shelf) {
 }
 
 func (f *shelf) reconciler() *Reconciler {
-	return &Reconciler{Client: f, Live: f, Secrets: f, Budget: &secretcopy.Budget{}, Clock: fixedClock{}}
+	return &Reconciler{Client: f, Live: f, Secrets: f, Budget: &secretcopy.Budget{}, Metrics: unread(), Clock: fixedClock{}}
 }
 
 // A payload that is new to the host, or for which it is switched on, is read live, since a claim

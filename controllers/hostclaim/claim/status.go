@@ -87,7 +87,7 @@ func statusOf(s *scope, succeeded bool, now time.Time) bmov1alpha1.HostClaimStat
 	}
 	set := func(c metav1.Condition) {
 		c.Message = cut(c.Message)
-		keepCounts(&c, meta.FindStatusCondition(status.Conditions, c.Type))
+		keepCounts(&c, binding.ConditionOf(status.Conditions, c.Type))
 		c.ObservedGeneration = s.claim.Generation
 		c.LastTransitionTime = metav1.NewTime(now)
 		meta.SetStatusCondition(&status.Conditions, c)
@@ -172,8 +172,8 @@ func associatedOf(s *scope) (metav1.Condition, bool) {
 
 // keepCounts keeps the message of an explanation that differs only in numbers:
 // a change of counts alone is not written.
-func keepCounts(c, current *metav1.Condition) {
-	if c.Type == bmov1alpha1.AssociatedCondition && current != nil && current.Reason == c.Reason && selection.SameButCounts(current.Message, c.Message) {
+func keepCounts(c *metav1.Condition, current metav1.Condition) {
+	if c.Type == bmov1alpha1.AssociatedCondition && current.Reason == c.Reason && selection.SameButCounts(current.Message, c.Message) {
 		c.Message = current.Message
 	}
 }
@@ -328,7 +328,7 @@ func goingMessage(s *scope) string {
 func stoodDown(s *scope, current []metav1.Condition) metav1.Condition {
 	c := isTrue(infrav1.StoodDownCondition, infrav1.OtherControllerReason, fmt.Sprintf("The status of this claim is written by %q as well; "+
 		"run one controller of HostClaims only, then remove this condition", s.otherController))
-	if before := meta.FindStatusCondition(current, c.Type); before != nil && before.Status == c.Status {
+	if before := binding.ConditionOf(current, c.Type); before.Status == c.Status {
 		c.Message = before.Message
 	}
 	return c

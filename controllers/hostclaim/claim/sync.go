@@ -171,7 +171,8 @@ func (r *Reconciler) newest(ctx context.Context, s *scope) (permitted bool, err 
 	if err != nil {
 		return false, err
 	}
-	if grant.SharesPreprovisioningNetworkData() != s.grant().SharesPreprovisioningNetworkData() {
+	const shares = infrav1.SharePreprovisioningNetworkDataAnnotation
+	if grant.Permits(shares) != s.grant().Permits(shares) {
 		return false, patch.Conflict("policy is not as it was")
 	}
 	return r.mayHave(s, grant), nil
@@ -273,7 +274,7 @@ func (r *Reconciler) couldBeWritten(ctx context.Context, s *scope, grant policy.
 // skipsCleaning reports whether the claim wants its host not to be cleaned between two
 // workloads, and may have that.
 func skipsCleaning(claim *bmov1alpha1.HostClaim, grant policy.Grant) bool {
-	return binding.WantsNoCleaning(claim) && grant.Admitted && grant.PermitsSkippingCleaning()
+	return binding.WantsNoCleaning(claim) && grant.Admitted && grant.Permits(infrav1.AllowSkipCleaningAnnotation)
 }
 
 // goesOnAsTold reports whether the host has its payload, and is not about to be switched on for it.
