@@ -102,7 +102,10 @@ func Match(q Query, candidates []Node) Result {
 		return r
 	}
 	if r := only(ByHostUID, candidates, func(n Node) bool { return q.HostUID != "" && n.HostUID == q.HostUID }); r.Kind != None {
-		return untaken(r)
+		if r.Kind == ByHostUID && r.Node.ProviderID != "" { // it is that of another machine
+			r.Kind = Taken
+		}
+		return r
 	}
 	return only(ByHostname, candidates, func(n Node) bool {
 		// A Node that names its host or its machine would have been found above if it were
@@ -122,14 +125,6 @@ func only(kind Kind, candidates []Node, fits func(Node) bool) Result {
 			return Result{Kind: Ambiguous}
 		}
 		r = Result{Kind: kind, Node: n}
-	}
-	return r
-}
-
-// untaken turns down a Node with the provider ID of another machine.
-func untaken(r Result) Result {
-	if r.Kind == ByHostUID && r.Node.ProviderID != "" {
-		r.Kind = Taken
 	}
 	return r
 }
