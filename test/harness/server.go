@@ -28,8 +28,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -169,6 +172,45 @@ func (c *Crash) Write(do func() error) error {
 	}
 	c.Dead.Store(true)
 	return ErrCrash
+}
+
+// Client is a client whose writes the crash may fail.
+func (c *Crash) Client(of client.WithWatch) client.WithWatch {
+	return interceptor.NewClient(of, interceptor.Funcs{
+		Create: func(ctx context.Context, of client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			return c.Write(func() error { return of.Create(ctx, o, options...) })
+		},
+		Delete: func(ctx context.Context, of client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			return c.Write(func() error { return of.Delete(ctx, o, options...) })
+		},
+		Patch: func(ctx context.Context, of client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			return c.Write(func() error { return of.Patch(ctx, o, patch, options...) })
+		},
+		SubResourcePatch: func(ctx context.Context, of client.Client, sub string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			return c.Write(func() error { return of.SubResource(sub).Patch(ctx, o, patch, options...) })
+		},
+	})
+}
+
+// NewClient makes the client of a manager that may die with the crash.
+func (c *Crash) NewClient(config *rest.Config, options client.Options) (client.Client, error) {
+	of, err := client.NewWithWatch(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return c.Client(of), nil
+}
+
+// Manager starts a manager that may die, and returns a function that starts one that stays in its place once it has.
+func (c *Crash) Manager(start func(*Crash) (stop func())) (replace func()) {
+	stop := start(c)
+	return func() {
+		if c.Dead.Load() {
+			stop()
+			c.Dead.Store(false)
+			stop = start(nil)
+		}
+	}
 }
 
 // Crashes plays a story with a manager that stays, and then with one that dies with each of its writes, before the

@@ -42,9 +42,7 @@ func madeAnew(t *testing.T, becomes func(tn *tenant, claim *bmov1alpha1.HostClai
 	cluster := tn.cluster()
 	tn.machine()
 	tn.claimed()
-	tn.bind()
-	tn.provision()
-	former := tn.provisioned()
+	former := tn.runs(tn)
 	claim := tn.pauseCluster(cluster)
 	owner := &clusterv1.Machine{}
 	for _, o := range []client.Object{tn.Named(machineName, former), tn.Named(machineName, owner)} {

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 )
 
 // This file plays all actors but the provider manager.
@@ -43,14 +44,8 @@ const (
 // cluster creates a Cluster as Cluster API would after its Metal3Cluster became
 // provisioned. It keeps what the change makes of it.
 func (tn *tenant) cluster(change ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
-	c := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: clusterName},
-		Spec: clusterv1.ClusterSpec{
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "OtherCluster", Name: clusterName,
-			},
-		},
-	}
+	c := builder.Cluster(tn.Key(clusterName))
+	c.Spec.InfrastructureRef.Kind = "OtherCluster"
 	for _, f := range change {
 		f(c)
 	}
@@ -66,29 +61,19 @@ func (tn *tenant) machine(change ...func(*infrav1.Metal3Machine)) {
 
 // machineNamed is the same for a machine of that name, whose Machine is changed too.
 func (tn *tenant) machineNamed(name string, changeOwner func(*clusterv1.Machine), change ...func(*infrav1.Metal3Machine)) {
-	owner := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName}},
-		Spec: clusterv1.MachineSpec{
-			ClusterName: clusterName,
-			Bootstrap: clusterv1.Bootstrap{
-				ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name},
-				DataSecretName: ptr.To(bootSecret),
-			},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: name,
-			},
-			FailureDomain: "row-1",
-		},
+	owner := builder.Machine(tn.Key(name), clusterName)
+	owner.Spec.FailureDomain = "row-1"
+	owner.Spec.Bootstrap = clusterv1.Bootstrap{
+		ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name},
+		DataSecretName: ptr.To(bootSecret),
 	}
 	changeOwner(owner)
 	tn.Add(owner)
 	m := &infrav1.Metal3Machine{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   name,
-			Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true),
-			}},
+			Name:            name,
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: clusterName},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine"))},
 		},
 		Spec: infrav1.Metal3MachineSpec{
 			Image: &infrav1.Image{URL: "http://images.example/node.qcow2", Checksum: ptr.To("abc"), ChecksumType: "sha256", DiskFormat: "qcow2"},
@@ -140,11 +125,9 @@ func (tn *tenant) bind() (hostUID string) {
 	tn.Edit(tn.Named(tn.claim, claim), func() { controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) })
 	tn.Add(&bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   tn.claim + infrav1.HardwareDataSuffix,
-			Labels: map[string]string{infrav1.ClaimUIDLabel: string(claim.UID)},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true),
-			}},
+			Name:            tn.claim + infrav1.HardwareDataSuffix,
+			Labels:          map[string]string{infrav1.ClaimUIDLabel: string(claim.UID)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, bmov1alpha1.GroupVersion.WithKind("HostClaim"))},
 			Annotations: map[string]string{
 				infrav1.HostUIDAnnotation:           hostUID,
 				infrav1.HostNameAnnotation:          hostName,
@@ -211,6 +194,28 @@ func (tn *tenant) claimed() *bmov1alpha1.HostClaim {
 	claim := &bmov1alpha1.HostClaim{}
 	tn.Await(tn.Named(tn.claim, claim), func(gomega.Gomega) {})
 	return claim
+}
+
+// asks makes a Cluster and a machine that asks for a host.
+func (tn *tenant) asks(change ...func(*infrav1.Metal3Machine)) *bmov1alpha1.HostClaim {
+	tn.makeBootstrap("value", "#cloud-config")
+	tn.cluster()
+	tn.machine(change...)
+	return tn.claimed()
+}
+
+// runs gives the machine, whose claim is with the holder, a server.
+func (tn *tenant) runs(holder *tenant) *infrav1.Metal3Machine {
+	holder.bind()
+	holder.provision()
+	return tn.provisioned()
+}
+
+// leaves deletes the machine, whose claim is with the holder.
+func (tn *tenant) leaves(holder *tenant, m *infrav1.Metal3Machine) {
+	tn.OK(tn.Delete(tn.Ctx, m))
+	holder.release()
+	tn.gone(machineName, m)
 }
 
 // provisioned expects the machine to be reported provisioned.

@@ -26,7 +26,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
+
+// withEndpoint gives a Metal3Cluster its endpoint.
+func withEndpoint(c *infrav1.Metal3Cluster) {
+	c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+}
+
+// withHosts has the machines of a Metal3Cluster ask for hosts of the cluster that the kubeconfig names.
+func withHosts(c *infrav1.Metal3Cluster) {
+	c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
+}
 
 // infrastructure creates a Metal3Cluster that belongs to the Cluster.
 func (tn *tenant) infrastructure(change ...func(*infrav1.Metal3Cluster)) *clusterv1.Cluster {
@@ -52,9 +63,7 @@ func (tn *tenant) infrastructure(change ...func(*infrav1.Metal3Cluster)) *cluste
 func (tn *tenant) ready(status metav1.ConditionStatus, reason string) *infrav1.Metal3Cluster {
 	infra := &infrav1.Metal3Cluster{}
 	tn.Await(tn.Named(clusterName, infra), func(g gomega.Gomega) {
-		c := meta.FindStatusCondition(infra.Status.Conditions, "Ready")
-		g.Expect(c).NotTo(gomega.BeNil())
-		g.Expect(string(c.Status) + "/" + c.Reason).To(gomega.Equal(string(status) + "/" + reason))
+		g.Expect(harness.Condition(infra.Status.Conditions, "Ready")).To(gomega.Equal(string(status) + "/" + reason))
 	})
 	return infra
 }
@@ -88,21 +97,4 @@ func TestClusterEndpoint(t *testing.T) {
 	tn.G.Expect(tn.Find(machineName, owner)).To(gomega.Succeed())
 	tn.G.Expect(tn.Delete(tn.Ctx, owner)).To(gomega.Succeed())
 	tn.gone(clusterName, infra)
-}
-
-// TestClusterExternallyManaged shows that such a Metal3Cluster is not touched,
-// while its machines are served.
-func TestClusterExternallyManaged(t *testing.T) {
-	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody"}
-		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-	})
-	tn.machine()
-	tn.claimed()
-	infra := &infrav1.Metal3Cluster{}
-	tn.G.Expect(tn.Find(clusterName, infra)).To(gomega.Succeed())
-	tn.G.Expect(infra.Finalizers).To(gomega.BeEmpty())
-	tn.G.Expect(infra.Status.Conditions).To(gomega.BeEmpty())
 }

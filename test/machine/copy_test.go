@@ -27,44 +27,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // TestRemoteTakeover moves a machine as clusterctl does: it vanishes without a
 // deletion of its claim, and comes back under another UID. It finds its claim and takes it over.
 func TestRemoteTakeover(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
-	s.bind()
-	s.provision()
-	m := tn.provisioned()
+	m := tn.runs(s.tenant)
 	moved := tn.move(m)
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
 		g.Expect(m.UID).NotTo(gomega.Equal(claim.Spec.ConsumerRef.UID))
-		g.Expect(conditionOf(m, "IdentityReady")).To(gomega.Equal("True/Connected"))
+		g.Expect(harness.Condition(m.Status.Conditions, "IdentityReady")).To(gomega.Equal("True/Connected"))
 		g.Expect(tn.recorded(m).UID).To(gomega.Equal(moved))
 		g.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue())
 	})
-	now := s.claimedHere()
+	now := s.only()
 	tn.G.Expect(now.UID).To(gomega.Equal(claim.UID))
 	tn.G.Expect(now.Spec.ConsumerRef.UID).To(gomega.Equal(m.UID))
 	tn.G.Expect(now.Spec.Image).NotTo(gomega.BeNil())
-	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
-	s.release()
-	tn.gone(machineName, m)
+	tn.leaves(s.tenant, m)
 }
 
 // TestRemoteCopy lets a copy of a machine take the claim over while the machine lives.
 // The machine does not fight for it, and does not take it along when it is deleted.
 func TestRemoteCopy(t *testing.T) {
 	tn, s, _ := remoteClaim(t)
-	claim := s.claimedHere()
+	claim := s.only()
 	s.Edit(s.Named(s.claim, claim), func() { claim.Spec.ConsumerRef.UID = "of-the-copy" })
 	tn.waits("AssociateBareMetalHost", "HostClaimTakenOver", "copy")
-	tn.G.Expect(s.claimedHere().Spec.ConsumerRef.UID).To(gomega.BeEquivalentTo("of-the-copy"))
+	tn.G.Expect(s.only().Spec.ConsumerRef.UID).To(gomega.BeEquivalentTo("of-the-copy"))
 	m := &infrav1.Metal3Machine{}
 	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
 	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.gone(machineName, m)
-	tn.G.Expect(s.claimedHere().DeletionTimestamp).To(gomega.BeNil())
+	tn.G.Expect(s.only().DeletionTimestamp).To(gomega.BeNil())
 }
 
 // TestRemoteClone copies the manifest of a machine, annotations and all, to another
@@ -89,7 +86,7 @@ func TestRemoteClone(t *testing.T) {
 	})
 	tn.G.Expect(tn.Delete(tn.Ctx, twin)).To(gomega.Succeed())
 	tn.gone("twin", twin)
-	tn.G.Expect(s.claimedHere().UID).To(gomega.Equal(claim.UID))
+	tn.G.Expect(s.only().UID).To(gomega.Equal(claim.UID))
 }
 
 // move replaces the machine by one of another UID and without a status, while the
@@ -97,7 +94,9 @@ func TestRemoteClone(t *testing.T) {
 func (tn *tenant) move(m *infrav1.Metal3Machine) types.UID {
 	c := &clusterv1.Cluster{}
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
+		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal("True/Paused"))
+	})
 	again := m.DeepCopy()
 	tn.Edit(tn.Named(machineName, m), func() { m.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} })
 	again.UID, again.ResourceVersion, again.Status = "", "", infrav1.Metal3MachineStatus{}

@@ -45,13 +45,6 @@ func TestRemoteDeletion(t *testing.T) {
 			reason: "Unreachable",
 			mend:   func(tn *tenant, s *site) { s.give(tn) },
 		},
-		"while the token is refused": {
-			trouble: func(tn *tenant, s *site) {
-				s.give(tn, func(c *clientcmdapi.Config) { c.AuthInfos["u"].Token = "wrong" })
-			},
-			reason: "Unauthorized",
-			mend:   func(tn *tenant, s *site) { s.give(tn) },
-		},
 		"while a right is missing": {
 			trouble: func(_ *tenant, s *site) { s.allow(tenantRules()[1:]) },
 			reason:  "Forbidden",
@@ -95,9 +88,7 @@ func (s *site) allow(rules []rbacv1.PolicyRule) {
 func TestRemoteAbandoned(t *testing.T) {
 	tn, s, claim := remoteClaim(t, withTemplate)
 	tn.template()
-	s.bind()
-	s.provision()
-	m := tn.provisioned()
+	m := tn.runs(s.tenant)
 	server := tn.recorded(m).Server
 	s.give(tn, func(c *clientcmdapi.Config) { c.AuthInfos["u"].Token = "wrong" })
 	tn.identity("False/Unauthorized")
@@ -109,7 +100,7 @@ func TestRemoteAbandoned(t *testing.T) {
 	tn.waits("HostClaimReady", "DeletionFailed", infrav1.AbandonClaimAnnotation)
 	abandon("true")
 	tn.gone(machineName, m)
-	tn.G.Expect(s.claimedHere().DeletionTimestamp).To(gomega.BeNil())
+	tn.G.Expect(s.only().DeletionTimestamp).To(gomega.BeNil())
 	tn.G.Eventually(func(g gomega.Gomega) {
 		var list eventsv1.EventList
 		g.Expect(tn.List(tn.Ctx, &list, client.InNamespace(tn.Namespace))).To(gomega.Succeed())

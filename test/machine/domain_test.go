@@ -30,16 +30,14 @@ import (
 
 // TestDataIsAskedForWhileAHostIsBound shows that a machine whose template does not depend on the place
 // of its server has a place in the template before it has a server, and none while it waits for one.
-func TestDataIsAskedForWhileAHostIsBound(t *testing.T) {
-	hereAndThere(t, (*tenant).rendersAhead)
-}
+func TestDataIsAskedForWhileAHostIsBound(t *testing.T) { hereAndThere(t, (*tenant).rendersAhead) }
 
-func (tn *tenant) rendersAhead(holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)) {
+func (tn *tenant) rendersAhead(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.template()
 	tn.machine(append(change, withTemplate)...)
-	claimed()
+	holder.only()
 	holder.claimStatus(func(*bmov1alpha1.HostClaim) {}, metav1.Condition{
 		Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoBareMetalHost", Message: "8 hosts seen: 8 in use",
 	})
@@ -61,13 +59,11 @@ func (tn *tenant) rendersAhead(holder *tenant, claimed func() *bmov1alpha1.HostC
 
 // TestDataTemplateFollowsTheServer shows that a machine gets the data template of the failure domain
 // that its server is in, be that the preferred one or not, and keeps it.
-func TestDataTemplateFollowsTheServer(t *testing.T) {
-	hereAndThere(t, (*tenant).rendersByDomain)
-}
+func TestDataTemplateFollowsTheServer(t *testing.T) { hereAndThere(t, (*tenant).rendersByDomain) }
 
 // rendersByDomain plays a machine that prefers row-2, and gets a server of row-1. The holder is where
 // the claim is.
-func (tn *tenant) rendersByDomain(holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)) {
+func (tn *tenant) rendersByDomain(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
 	tn.makeBootstrap("value", "#cloud-config")
 	cluster := tn.cluster()
 	machineTemplate := &infrav1.Metal3MachineTemplate{
@@ -87,7 +83,7 @@ func (tn *tenant) rendersByDomain(holder *tenant, claimed func() *bmov1alpha1.Ho
 	tn.machineNamed(machineName, func(m *clusterv1.Machine) {
 		m.Spec.ClusterName, m.Spec.FailureDomain = cluster.Name, "row-2"
 	}, append(change, fromTemplate, withTemplate)...)
-	claimed()
+	holder.only()
 	holder.choose()
 	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", "binding host-1")
 	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, &infrav1.Metal3DataClaim{}))).To(gomega.BeTrue(), "no failure domain is known")

@@ -28,18 +28,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // remoteClaim is a machine of a Cluster that has asked for a host of another cluster.
 func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant, *site, *bmov1alpha1.HostClaim) {
 	t.Helper()
-	tn := newTenant(t)
-	s := newSite(t)
-	s.give(tn)
+	tn, s := newTenantOfSite(t)
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine(append(change, withIdentityRef)...)
-	claim := s.claimedHere()
+	claim := s.only()
 	tn.identity("True/Connected")
 	return tn, s, claim
 }
@@ -50,13 +49,10 @@ func TestIdentityProblems(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t)
 	tn.makeBootstrap("value", "#cloud-config")
-	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
-	})
+	tn.infrastructure(withEndpoint, withHosts)
 	tn.machine()
 	m := tn.identity("False/SecretNotFound", kubeconfigSecret)
-	tn.G.Expect(conditionOf(m, "Ready")).To(gomega.HavePrefix("False"))
+	tn.G.Expect(harness.Condition(m.Status.Conditions, "Ready")).To(gomega.HavePrefix("False"))
 	infra := tn.ready(metav1.ConditionFalse, "NotReady")
 	tn.G.Expect(infra.Status.Initialization.Provisioned).To(gomega.Equal(ptr.To(true)))
 	s.give(tn, func(c *clientcmdapi.Config) {
@@ -72,7 +68,7 @@ func TestIdentityProblems(t *testing.T) {
 	s.give(tn)
 	tn.identity("True/Connected")
 	tn.ready(metav1.ConditionTrue, "Ready")
-	s.claimedHere()
+	s.only()
 }
 
 // TestIdentityMoved shows that a kubeconfig which suddenly leads to another cluster is
@@ -90,13 +86,13 @@ func TestIdentityMoved(t *testing.T) {
 	tn.identity("False/IdentityMoved")
 	s.give(tn)
 	tn.identity("True/Connected")
-	tn.G.Expect(s.claimedHere().UID).To(gomega.Equal(claim.UID))
+	tn.G.Expect(s.only().UID).To(gomega.Equal(claim.UID))
 
 	other.give(tn)
 	tn.identity("False/IdentityMoved")
 	confirm(tn.recorded(m).Server + "/" + other.Namespace)
 	tn.identity("True/Connected")
-	moved := other.claimedHere()
+	moved := other.only()
 	tn.G.Expect(moved.Name).To(gomega.Equal(claim.Name))
 	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
 	tn.G.Expect(tn.recorded(m).Namespace).To(gomega.Equal(other.Namespace))
@@ -107,48 +103,33 @@ func TestIdentityMoved(t *testing.T) {
 // also if its Metal3Cluster has others later.
 func TestIdentityKept(t *testing.T) {
 	t.Run("in another cluster", func(t *testing.T) {
-		tn := newTenant(t)
-		s := newSite(t)
-		s.give(tn)
+		tn, s := newTenantOfSite(t)
 		tn.makeBootstrap("value", "#cloud-config")
 		infra := &infrav1.Metal3Cluster{}
-		tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-			c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-			c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
-		})
+		tn.infrastructure(withEndpoint, withHosts)
 		tn.machine()
-		s.claimedHere()
+		s.only()
 		tn.G.Expect(tn.Find(clusterName, infra)).To(gomega.Succeed())
 		tn.G.Expect(tn.Delete(tn.Ctx, infra)).To(gomega.Succeed())
 		tn.Edit(tn.Named(clusterName, infra), func() { infra.Finalizers = nil })
 		tn.gone(clusterName, infra)
 		m := tn.identity("True/Connected", kubeconfigSecret)
-		s.bind()
-		s.provision()
-		tn.provisioned()
-		tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
-		s.release()
-		tn.gone(machineName, m)
+		tn.runs(s.tenant)
+		tn.leaves(s.tenant, m)
 	})
 	t.Run("in its own cluster", func(t *testing.T) {
-		tn := newTenant(t)
-		s := newSite(t)
-		s.give(tn)
+		tn, s := newTenantOfSite(t)
 		tn.makeBootstrap("value", "#cloud-config")
 		infra := &infrav1.Metal3Cluster{}
-		tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-			c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-		})
+		tn.infrastructure(withEndpoint)
 		tn.machine()
 		tn.claimed()
 		tn.Edit(tn.Named(clusterName, infra), func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
 		tn.Await(tn.Named(clusterName, infra), func(g gomega.Gomega) {
-			g.Expect(conditionStatus(infra.Status.Conditions, "IdentityReady")).To(gomega.Equal("True/Connected"))
+			g.Expect(harness.Condition(infra.Status.Conditions, "IdentityReady")).To(gomega.Equal("True/Connected"))
 		})
-		tn.bind()
-		tn.provision()
-		m := tn.provisioned()
-		tn.G.Expect(conditionOf(m, "IdentityReady")).To(gomega.Equal("True/NotUsed"))
+		m := tn.runs(tn)
+		tn.G.Expect(harness.Condition(m.Status.Conditions, "IdentityReady")).To(gomega.Equal("True/NotUsed"))
 		tn.G.Expect(s.claims()).To(gomega.BeEmpty())
 	})
 }
@@ -160,23 +141,16 @@ func TestIdentityPaused(t *testing.T) {
 	c := &clusterv1.Cluster{}
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
 	m := &infrav1.Metal3Machine{}
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
+		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal("True/Paused"))
+	})
 	s.bind()
 	secret := &corev1.Secret{}
 	tn.G.Consistently(func() error { return s.Find(s.claim+"-userdata", secret) }, "500ms").ShouldNot(gomega.Succeed())
-	now := s.claimedHere()
+	now := s.only()
 	tn.G.Expect(now.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
 	tn.G.Expect(now.Spec).To(gomega.Equal(claim.Spec))
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = nil })
 	s.provision()
 	tn.provisioned()
-}
-
-func conditionStatus(all []metav1.Condition, conditionType string) string {
-	for _, c := range all {
-		if c.Type == conditionType {
-			return string(c.Status) + "/" + c.Reason
-		}
-	}
-	return ""
 }

@@ -28,7 +28,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -115,18 +114,14 @@ func (tn *tenant) updates(g gomega.Gomega) *runtimehooksv1.UpdateMachineResponse
 // TestClusterAPIUpdatesAMachineInPlace plays Cluster API and kubeadm's bootstrap provider around
 // an update: the manager serves the hook with its own rights and certificate, and the machine
 // controller has the server written anew.
-func TestClusterAPIUpdatesAMachineInPlace(t *testing.T) {
-	hereAndThere(t, (*tenant).updatesInPlace)
-}
+func TestClusterAPIUpdatesAMachineInPlace(t *testing.T) { hereAndThere(t, (*tenant).updatesInPlace) }
 
-func (tn *tenant) updatesInPlace(holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)) {
+func (tn *tenant) updatesInPlace(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
 	tn.makeBootstrap("value", "#cloud-config 1")
 	tn.cluster()
 	tn.machine(change...)
-	claim := claimed()
-	holder.bind()
-	holder.provision()
-	m := tn.provisioned()
+	claim := holder.only()
+	m := tn.runs(holder)
 	config := tn.joins()
 	tn.chosen(m, config)
 
@@ -170,7 +165,7 @@ func (tn *tenant) updatesInPlace(holder *tenant, claimed func() *bmov1alpha1.Hos
 	}).Should(gomega.Succeed())
 	before := m.Spec.ProviderID
 	tn.G.Expect(tn.provisioned().Spec.ProviderID).To(gomega.Equal(before))
-	tn.G.Expect(claimed().UID).To(gomega.Equal(claim.UID))
+	tn.G.Expect(holder.only().UID).To(gomega.Equal(claim.UID))
 }
 
 // made is the status of a KubeadmConfig whose data is in the Secret of the machine.

@@ -17,7 +17,6 @@ limitations under the License.
 package machine
 
 import (
-	"context"
 	"io"
 	"testing"
 
@@ -27,7 +26,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/keep"
@@ -39,16 +37,12 @@ import (
 func TestClaimIsKept(t *testing.T) {
 	tn := newTenant(t)
 	tn.makeBootstrap("value", "#cloud-config")
-	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-	})
+	tn.infrastructure(withEndpoint)
 	tn.ready(metav1.ConditionTrue, "Ready")
 	tn.machine(withTemplate)
 	tn.template()
 	uid := tn.claimed().UID
-	tn.bind()
-	tn.provision()
-	m := tn.provisioned()
+	m := tn.runs(tn)
 
 	// The identityRef alone changes nothing, and one that leads to another place is refused.
 	newSite(t).give(tn)
@@ -83,9 +77,7 @@ func TestClaimIsKept(t *testing.T) {
 	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.Spec.ConsumerRef.UID).To(gomega.Equal(moved)) })
 	s.keptClaim(uid, moved)
 	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
-	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
-	tn.release()
-	tn.gone(machineName, m)
+	tn.leaves(tn, m)
 }
 
 // keep runs the command by which the claims of the Cluster stay.
@@ -94,17 +86,7 @@ func (tn *tenant) keep() error { return tn.keepWith(&harness.Crash{}) }
 // keepWith runs it so that it may die with one of its writes.
 func (tn *tenant) keepWith(c *harness.Crash) error {
 	cluster := types.NamespacedName{Namespace: tn.Namespace, Name: clusterName}
-	return keep.Run(tn.Ctx, crashing{tn.Client, c}, cluster, io.Discard)
-}
-
-// crashing is a client whose writes go through a Crash.
-type crashing struct {
-	client.Client
-	crash *harness.Crash
-}
-
-func (c crashing) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return c.crash.Write(func() error { return c.Client.Patch(ctx, o, patch, options...) })
+	return keep.Run(tn.Ctx, c.Client(server.Client), cluster, io.Discard)
 }
 
 // pause pauses the Cluster, or ends that, and waits until the machine reports that.
@@ -114,7 +96,9 @@ func (tn *tenant) pause(paused bool) {
 		want = "True/Paused"
 	}
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = &paused })
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal(want)) })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
+		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal(want))
+	})
 }
 
 // ownsClaim expects the machine to have its claim as clusterctl moves it.

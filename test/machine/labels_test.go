@@ -34,39 +34,25 @@ const (
 	hiddenLabel  = "power.example/feed"
 )
 
-// TestNodeLabels shows labels of a server on its Node, where the claim is in the
-// namespace of the machine.
-func TestNodeLabels(t *testing.T) {
-	tn := newTenant(t)
-	tn.labelsFollow(tn)
-}
-
-// TestRemoteNodeLabels shows the same where the claim is in another cluster.
-func TestRemoteNodeLabels(t *testing.T) {
-	tn := newTenant(t)
-	s := newSite(t)
-	s.give(tn)
-	tn.labelsFollow(s.tenant, withIdentityRef)
-}
+// TestNodeLabels shows labels of a server on its Node.
+func TestNodeLabels(t *testing.T) { hereAndThere(t, (*tenant).labelsFollow) }
 
 // labelsFollow plays the owner of the servers, that of the Cluster, and a person who edits
 // the Node.
 func (tn *tenant) labelsFollow(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
-	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-	})
+	tn.infrastructure(withEndpoint)
 	tn.ready(metav1.ConditionTrue, "Ready")
 	tn.joined(holder, change...)
 	m, node := &infrav1.Metal3Machine{}, &corev1.Node{}
 	tn.OK(tn.Find(machineName, m))
-	tn.G.Expect(conditionOf(m, infrav1.NodeLabelsSynchronizedCondition)).To(gomega.BeEmpty())
+	tn.G.Expect(harness.Condition(m.Status.Conditions, infrav1.NodeLabelsSynchronizedCondition)).To(gomega.Equal("none"))
 
 	tn.prefixes("rack.example")
 	tn.labels("False/LabelsNotPublished")
 	tn.OK(tn.Find(machineName, m))
 	tn.G.Expect(harness.Message(m.Status.Conditions, infrav1.NodeLabelsSynchronizedCondition)).To(gomega.And(
 		gomega.ContainSubstring("rack.example"), gomega.ContainSubstring(infrav1.PublishLabelsAnnotation)))
-	tn.G.Expect(conditionOf(m, "Ready")).To(gomega.HavePrefix("True"))
+	tn.G.Expect(harness.Condition(m.Status.Conditions, "Ready")).To(gomega.HavePrefix("True"))
 
 	holder.publish(map[string]string{wantedLabel: "7", anotherLabel: "2", hiddenLabel: "a"})
 	node.Name = "joined-" + tn.Namespace
@@ -125,6 +111,6 @@ func (tn *tenant) labels(want string) {
 	tn.T.Helper()
 	m := &infrav1.Metal3Machine{}
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(conditionOf(m, infrav1.NodeLabelsSynchronizedCondition)).To(gomega.Equal(want))
+		g.Expect(harness.Condition(m.Status.Conditions, infrav1.NodeLabelsSynchronizedCondition)).To(gomega.Equal(want))
 	})
 }

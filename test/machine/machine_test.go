@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // TestMachineJoins is the whole life of a machine, from the claim to the Node
@@ -121,9 +122,9 @@ func TestMachineJoins(t *testing.T) {
 	tn.G.Eventually(func(g gomega.Gomega) {
 		g.Expect(tn.Get(tn.Ctx, client.ObjectKeyFromObject(node), node)).To(gomega.Succeed())
 		g.Expect(node.Spec.ProviderID).To(gomega.Equal(wantID))
-	}).WithTimeout(connecting).Should(gomega.Succeed())
+	}).Should(gomega.Succeed())
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(conditionOf(m, "KubernetesNodeReady")).To(gomega.Equal("True/NodeFound"))
+		g.Expect(harness.Condition(m.Status.Conditions, "KubernetesNodeReady")).To(gomega.Equal("True/NodeFound"))
 		g.Expect(m.Status.NodeName).To(gomega.Equal(node.Name))
 		g.Expect(m.Status.Addresses).To(gomega.ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: node.Name}))
 	})
@@ -157,21 +158,6 @@ func TestBootstrapSecret(t *testing.T) {
 	s := &corev1.Secret{}
 	tn.Edit(tn.Named(bootSecret, s), func() { s.Data["value"] = []byte("#cloud-config") })
 	tn.claimed()
-}
-
-// TestUserDataOfMachine shows that what the Metal3Machine names wins.
-func TestUserDataOfMachine(t *testing.T) {
-	tn := newTenant(t)
-	tn.cluster()
-	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.UserData = &corev1.SecretReference{Name: "own"} })
-	tn.waits("AssociateBareMetalHost", "BootstrapSecretNotFound", `"own"`)
-	tn.MakeSecret(tn.Namespace, "own", "userData", "#cloud-config")
-	tn.claimed()
-	tn.bind()
-	claim := &bmov1alpha1.HostClaim{}
-	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {
-		g.Expect(claim.Spec.UserData).To(gomega.Equal(&corev1.SecretReference{Namespace: tn.Namespace, Name: "own"}))
-	})
 }
 
 // TestForeignClaim shows that a claim of the wanted name is never taken over.
@@ -218,43 +204,12 @@ func TestClaimUnderAnotherName(t *testing.T) {
 	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, &bmov1alpha1.HostClaim{}))).To(gomega.BeTrue())
 }
 
-// TestMovedClaim shows that a claim which clusterctl moved with its machine stays
-// the machine's, though both have new UIDs, and learns the new one.
-func TestMovedClaim(t *testing.T) {
-	tn := newTenant(t)
-	tn.cluster()
-	tn.machine() // waits for its bootstrap secret
-	m := &infrav1.Metal3Machine{}
-	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
-	moved := &bmov1alpha1.HostClaim{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        machineName,
-			Annotations: map[string]string{clusterv1.PausedAnnotation: infrav1.MachineFieldOwner},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: machineName, UID: m.UID, Controller: ptr.To(true),
-			}},
-		},
-		Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
-			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: tn.Namespace, Name: machineName, UID: "before-the-move",
-		}},
-	}
-	tn.Add(moved)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.Await(tn.Named(machineName, moved), func(g gomega.Gomega) {
-		g.Expect(moved.Spec.ConsumerRef.UID).To(gomega.Equal(m.UID))
-		g.Expect(moved.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
-	})
-}
-
 // TestData follows a machine with a data template, which the data controllers of
 // the same manager render: the data comes before the image, and goes after the
 // server.
 func TestData(t *testing.T) {
 	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
-	tn.claimed()
+	tn.asks(withTemplate)
 	tn.bind()
 	tn.waits("Metal3DataReady", "TemplateNotFound", "template")
 	tn.Add(&infrav1.Metal3DataTemplate{
@@ -270,7 +225,7 @@ func TestData(t *testing.T) {
 	tn.G.Expect(claim.Spec.MetaData).To(gomega.Equal(&corev1.SecretReference{Namespace: tn.Namespace, Name: machineName + "-metadata"}))
 	tn.G.Expect(claim.Spec.NetworkData).To(gomega.BeNil())
 	tn.G.Expect(m.Status.RenderedData.Name).To(gomega.Equal("template-0"))
-	tn.G.Expect(conditionOf(m, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
+	tn.G.Expect(harness.Condition(m.Status.Conditions, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
 
 	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.waits("HostClaimReady", "Deprovisioning")
@@ -298,39 +253,13 @@ func TestForeignData(t *testing.T) {
 	}
 	tn.Add(foreign)
 	tn.cluster()
-	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
+	tn.machine(withTemplate)
 	tn.claimed()
 	tn.bind()
 	tn.waits("AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed", machineName, "delete it")
 	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
 	own := &infrav1.Metal3DataClaim{}
 	tn.Await(tn.Named(machineName, own), func(g gomega.Gomega) { g.Expect(own.Spec.Template.Name).To(gomega.Equal("template")) })
-}
-
-// TestHostLost shows that a machine whose host is gone gets no other one.
-func TestHostLost(t *testing.T) {
-	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine()
-	tn.claimed()
-	tn.bind()
-	tn.provision()
-	tn.provisioned()
-	tn.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = nil },
-		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "MissingBareMetalHost", Message: "Host host-1 was deleted"})
-	tn.waits("AssociateBareMetalHost", "HostLost", "must be replaced")
-	m := &infrav1.Metal3Machine{}
-	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
-	tn.G.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue(), "provisioned is never taken back")
-
-	claim := tn.claimed()
-	tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
-	tn.release()
-	tn.waits("AssociateBareMetalHost", "HostLost", "HostClaim of this machine was deleted")
-	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, claim))).To(gomega.BeTrue())
-	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
-	tn.gone(machineName, m)
 }
 
 // TestPausedCluster shows that the claim is paused with its Cluster, as clusterctl
@@ -347,13 +276,17 @@ func TestPausedCluster(t *testing.T) {
 		g.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(clusterv1.PausedAnnotation, infrav1.MachineFieldOwner))
 	})
 	m := &infrav1.Metal3Machine{}
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
+		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal("True/Paused"))
+	})
 	tn.movesWithItsClaim()
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = nil })
 	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {
 		g.Expect(claim.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
 	})
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("False/NotPaused")) })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
+		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal("False/NotPaused"))
+	})
 }
 
 // movesWithItsClaim plays a hostclaim manager that lets the claim be moved after a while.
@@ -363,7 +296,7 @@ func (tn *tenant) movesWithItsClaim() {
 	says := func(status metav1.ConditionStatus, reason string) {
 		tn.claimStatus(func(*bmov1alpha1.HostClaim) {}, metav1.Condition{Type: infrav1.MovableCondition, Status: status, Reason: reason})
 		tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-			g.Expect(conditionOf(m, infrav1.MovableCondition)).To(gomega.Equal(string(status) + "/" + reason))
+			g.Expect(harness.Condition(m.Status.Conditions, infrav1.MovableCondition)).To(gomega.Equal(string(status) + "/" + reason))
 		})
 	}
 	tn.Edit(tn.Named(machineName, claim), func() {
@@ -374,16 +307,6 @@ func (tn *tenant) movesWithItsClaim() {
 	tn.Edit(tn.Named(machineName, claim), func() { delete(claim.Annotations, infrav1.BlockMoveAnnotation) })
 	says(metav1.ConditionTrue, infrav1.ReadyToMoveReason)
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.BlockMoveAnnotation)) })
-}
-
-// conditionOf returns status and reason of a condition.
-func conditionOf(m *infrav1.Metal3Machine, conditionType string) string {
-	for _, c := range m.Status.Conditions {
-		if c.Type == conditionType {
-			return string(c.Status) + "/" + c.Reason
-		}
-	}
-	return ""
 }
 
 // events returns the reasons of the events of the namespace.

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const nameSecret = machineName + "-metadata"
@@ -35,17 +36,12 @@ const nameSecret = machineName + "-metadata"
 // of the machine.
 func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine()
-	tn.claimed()
-	tn.bind()
-	tn.provision()
-	m := tn.provisioned()
+	tn.asks()
+	m := tn.runs(tn)
 	want := &corev1.SecretReference{Namespace: tn.Namespace, Name: nameSecret}
 	tn.G.Expect(tn.claimed().Spec.MetaData).To(gomega.Equal(want))
 	tn.G.Expect(m.Status.MetaData).To(gomega.Equal(want))
-	tn.G.Expect(conditionOf(m, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
+	tn.G.Expect(harness.Condition(m.Status.Conditions, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
 
 	secret := &corev1.Secret{}
 	tn.G.Expect(tn.Find(nameSecret, secret)).To(gomega.Succeed())
@@ -62,14 +58,11 @@ func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 // renders network data only.
 func TestTemplateWithoutMetadataDoesNotNameTheServer(t *testing.T) {
 	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
 	tn.Add(&infrav1.Metal3DataTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "template"},
 		Spec:       infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{}},
 	})
-	tn.claimed()
+	tn.asks(withTemplate)
 	tn.bind()
 	tn.provision()
 	spec := tn.claimed().Spec
@@ -103,14 +96,11 @@ func TestSecretOfTheNameIsInTheWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tn := newTenant(t)
-			tn.makeBootstrap("value", "#cloud-config")
 			secret := &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Name: nameSecret, OwnerReferences: tc.owner}, Data: map[string][]byte{"other": []byte("x")},
 			}
 			tn.Add(secret)
-			tn.cluster()
-			tn.machine()
-			tn.claimed()
+			tn.asks()
 			tn.bind()
 			tn.waits("Metal3DataReady", "SecretNameTaken", nameSecret, tc.says)
 			tc.mend(tn, secret)

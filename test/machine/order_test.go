@@ -81,8 +81,7 @@ func TestDeletedInAnyOrder(t *testing.T) {
 				return
 			}
 			t.Run("with hosts in another cluster", func(t *testing.T) {
-				tn, s := newTenant(t), newSite(t)
-				s.give(tn)
+				tn, s := newTenantOfSite(t)
 				tn.goes(s.tenant, first)
 			})
 		})
@@ -92,12 +91,11 @@ func TestDeletedInAnyOrder(t *testing.T) {
 // goes plays one order. Only the Metal3Cluster knows of another cluster.
 func (tn *tenant) goes(holder *tenant, first func(tn, holder *tenant)) {
 	tn.T.Helper()
-	cluster := tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-		if holder != tn {
-			c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
-		}
-	})
+	change := []func(*infrav1.Metal3Cluster){withEndpoint}
+	if holder != tn {
+		change = append(change, withHosts)
+	}
+	cluster := tn.infrastructure(change...)
 	tn.ready(metav1.ConditionTrue, "Ready")
 	tn.machineTemplate(templateName, cluster)
 	tn.template()
@@ -105,9 +103,7 @@ func (tn *tenant) goes(holder *tenant, first func(tn, holder *tenant)) {
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.machine(withTemplate, fromTemplate)
 	claim := holder.only()
-	holder.bind()
-	holder.provision()
-	m := tn.provisioned()
+	m := tn.runs(holder)
 
 	first(tn, holder)
 	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())

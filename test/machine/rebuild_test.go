@@ -25,22 +25,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // TestServerIsWrittenAnew rebuilds the server of a machine, which stays what it is.
-func TestServerIsWrittenAnew(t *testing.T) {
-	hereAndThere(t, (*tenant).rebuilds)
-}
+func TestServerIsWrittenAnew(t *testing.T) { hereAndThere(t, (*tenant).rebuilds) }
 
 // rebuilds plays the rebuild. The holder is where the claim is.
-func (tn *tenant) rebuilds(holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)) {
+func (tn *tenant) rebuilds(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
 	tn.makeBootstrap("value", "#cloud-config 1")
 	tn.cluster()
 	tn.machine(change...)
-	claim := claimed()
-	holder.bind()
-	holder.provision()
-	m := tn.provisioned()
+	claim := holder.only()
+	m := tn.runs(holder)
 	before := m.DeepCopy()
 
 	tn.Edit(tn.Named(machineName, m), func() {
@@ -64,11 +61,11 @@ func (tn *tenant) rebuilds(holder *tenant, claimed func() *bmov1alpha1.HostClaim
 	holder.provision()
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
 		g.Expect(m.Annotations).To(gomega.HaveKeyWithValue(infrav1.RebuiltAnnotation, "next"))
-		g.Expect(conditionOf(m, "Ready")).To(gomega.HavePrefix("True"))
+		g.Expect(harness.Condition(m.Status.Conditions, "Ready")).To(gomega.HavePrefix("True"))
 	})
 	tn.G.Expect(m.Spec.ProviderID).To(gomega.Equal(before.Spec.ProviderID))
 	tn.G.Expect(m.Status.Addresses).To(gomega.Equal(before.Status.Addresses))
-	tn.G.Expect(claimed().UID).To(gomega.Equal(claim.UID))
+	tn.G.Expect(holder.only().UID).To(gomega.Equal(claim.UID))
 }
 
 // emptied has the host of the claim wiped, to be written anew.
@@ -80,18 +77,15 @@ func (tn *tenant) emptied() {
 }
 
 // hereAndThere plays a story with the claim in the namespace of its machine, and in another cluster. The
-// story is given who holds the claim, and how it is found.
-func hereAndThere(
-	t *testing.T, play func(tn, holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)),
-) {
+// story is given who holds the claim.
+func hereAndThere(t *testing.T, play func(tn, holder *tenant, change ...func(*infrav1.Metal3Machine))) {
 	t.Helper()
 	t.Run("with hosts in its namespace", func(t *testing.T) {
 		tn := newTenant(t)
-		play(tn, tn, tn.claimed)
+		play(tn, tn)
 	})
 	t.Run("with hosts in another cluster", func(t *testing.T) {
-		tn, s := newTenant(t), newSite(t)
-		s.give(tn)
-		play(tn, s.tenant, s.claimedHere, withIdentityRef)
+		tn, s := newTenantOfSite(t)
+		play(tn, s.tenant, withIdentityRef)
 	})
 }

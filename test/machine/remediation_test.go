@@ -62,9 +62,7 @@ func TestDeletedWhileItIsRebooted(t *testing.T) {
 // While that cluster cannot be reached, a remediation waits and reports the reason; one that has
 // changed nothing yet is deleted without that cluster.
 func TestRemoteRemediation(t *testing.T) {
-	tn := newTenant(t)
-	s := newSite(t)
-	s.give(tn)
+	tn, s := newTenantOfSite(t)
 	tn.unhealthy(s.tenant, withIdentityRef)
 	secret := &corev1.Secret{}
 	tn.OK(tn.Delete(tn.Ctx, tn.Named(kubeconfigSecret, secret)))
@@ -91,11 +89,7 @@ func (tn *tenant) joined(holder *tenant, change ...func(*infrav1.Metal3Machine))
 	tn.kubeconfig()
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.machine(change...)
-	if holder == tn {
-		tn.claimed()
-	} else {
-		holder.only()
-	}
+	holder.only()
 	holder.bind()
 	holder.provision()
 	holder.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = true })
@@ -106,8 +100,8 @@ func (tn *tenant) joined(holder *tenant, change ...func(*infrav1.Metal3Machine))
 	tn.EditStatus(tn.Named(machineName, owner), func() { owner.Status.NodeRef.Name = node.Name })
 	tn.G.Eventually(func(g gomega.Gomega) {
 		tn.Read(m)
-		g.Expect(conditionOf(m, "KubernetesNodeReady")).To(gomega.Equal("True/NodeFound"))
-	}).WithTimeout(connecting).Should(gomega.Succeed())
+		g.Expect(harness.Condition(m.Status.Conditions, "KubernetesNodeReady")).To(gomega.Equal("True/NodeFound"))
+	}).Should(gomega.Succeed())
 }
 
 // remedy makes the remediation of the machine, as a MachineHealthCheck does.

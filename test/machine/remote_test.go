@@ -31,19 +31,14 @@ import (
 // TestRemoteLife follows a machine whose host is in another cluster, from its claim
 // there to the release.
 func TestRemoteLife(t *testing.T) {
-	tn := newTenant(t)
-	s := newSite(t)
-	s.give(tn)
+	tn, s := newTenantOfSite(t)
 	tn.makeBootstrap("value", "#cloud-config")
-	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
-	})
+	tn.infrastructure(withEndpoint, withHosts)
 	tn.ready(metav1.ConditionTrue, "Ready")
 	tn.machine(withTemplate)
 	tn.template()
 
-	claim := s.claimedHere()
+	claim := s.only()
 	m := tn.identity("True/Connected")
 	origin := m.Annotations[infrav1.OriginKey]
 	tn.G.Expect(claim.Labels).To(gomega.HaveKeyWithValue(infrav1.OriginKey, origin))
@@ -60,7 +55,7 @@ func TestRemoteLife(t *testing.T) {
 	tn.G.Expect(m.Spec.ProviderID).To(gomega.Equal("metal3://" + tn.Namespace + "/" + hostName + "/" + machineName))
 	tn.G.Expect(m.Status.FailureDomain).To(gomega.Equal("row-1"))
 	tn.G.Expect(m.Status.UserData.Name).To(gomega.Equal(bootSecret))
-	claim = s.claimedHere()
+	claim = s.only()
 	s.copied(claim.Spec.UserData, claim.UID, "userData", "#cloud-config")
 	meta := s.copied(claim.Spec.MetaData, claim.UID, "metaData", "")
 	tn.G.Expect(string(meta)).To(gomega.And(
@@ -72,26 +67,16 @@ func TestRemoteLife(t *testing.T) {
 	tn.G.Eventually(func(g gomega.Gomega) {
 		g.Expect(tn.Get(tn.Ctx, types.NamespacedName{Name: node.Name}, node)).To(gomega.Succeed())
 		g.Expect(node.Spec.ProviderID).To(gomega.Equal(m.Spec.ProviderID))
-	}).WithTimeout(connecting).Should(gomega.Succeed())
+	}).Should(gomega.Succeed())
 
-	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
-	s.release()
-	tn.gone(machineName, m)
+	tn.leaves(s.tenant, m)
 	tn.noLocalClaim()
 }
 
 // TestRemoteSecretsFollow shows that copies are kept up to date and made again.
 func TestRemoteSecretsFollow(t *testing.T) {
-	tn := newTenant(t)
-	s := newSite(t)
-	s.give(tn)
-	tn.makeBootstrap("value", "one")
-	tn.cluster()
-	tn.machine(withIdentityRef)
-	claim := s.claimedHere()
-	s.bind()
-	s.provision()
-	tn.provisioned()
+	tn, s, claim := remoteClaim(t)
+	tn.runs(s.tenant)
 	copied := s.claim + "-userdata"
 	secret := &corev1.Secret{}
 	tn.Edit(tn.Named(bootSecret, secret), func() { secret.Data = map[string][]byte{"value": []byte("two")} })
@@ -103,17 +88,11 @@ func TestRemoteSecretsFollow(t *testing.T) {
 // TestRemoteForeignSecret shows that a foreign secret is neither taken over
 // nor given to the host, until it is out of the way.
 func TestRemoteForeignSecret(t *testing.T) {
-	tn := newTenant(t)
-	s := newSite(t)
-	s.give(tn)
-	tn.makeBootstrap("value", "one")
-	tn.cluster()
-	tn.machine(withIdentityRef)
-	s.claimedHere()
+	tn, s, _ := remoteClaim(t)
 	s.MakeSecret(s.Namespace, s.claim+"-userdata", "userData", "evil")
 	s.bind()
 	tn.waits("Metal3DataReady", "SecretNotCopied", "-userdata", s.Namespace)
-	tn.G.Expect(s.claimedHere().Spec.Image).To(gomega.BeNil())
+	tn.G.Expect(s.only().Spec.Image).To(gomega.BeNil())
 	foreign := &corev1.Secret{}
 	tn.G.Expect(s.Find(s.claim+"-userdata", foreign)).To(gomega.Succeed())
 	tn.G.Expect(string(foreign.Data["userData"])).To(gomega.Equal("evil"))

@@ -56,6 +56,14 @@ func newSite(t *testing.T) *site {
 	return (&site{of: &hosts, tenant: &tenant{Tenant: hosts.NewTenant(t, "hosts")}}).admit()
 }
 
+// newTenantOfSite makes a tenant that has the kubeconfig of a site.
+func newTenantOfSite(t *testing.T) (*tenant, *site) {
+	t.Helper()
+	tn, s := newTenant(t), newSite(t)
+	s.give(tn)
+	return tn, s
+}
+
 // ownSite is the tenant's own namespace, seen through a kubeconfig.
 func ownSite(tn *tenant) *site {
 	return (&site{of: &server, tenant: tn}).admit()
@@ -118,14 +126,6 @@ func (s *site) claims() []bmov1alpha1.HostClaim {
 	return list.Items
 }
 
-// claimedHere expects one claim, and takes it for that of the machine.
-func (s *site) claimedHere() *bmov1alpha1.HostClaim {
-	s.G.Eventually(s.claims).Should(gomega.HaveLen(1))
-	claim := s.claims()[0]
-	s.claim = claim.Name
-	return &claim
-}
-
 // withIdentityRef is a machine whose hosts are in the cluster that the kubeconfig names.
 func withIdentityRef(m *infrav1.Metal3Machine) {
 	m.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
@@ -135,7 +135,7 @@ func withIdentityRef(m *infrav1.Metal3Machine) {
 func (tn *tenant) identity(want string, parts ...string) *infrav1.Metal3Machine {
 	m := &infrav1.Metal3Machine{}
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(conditionOf(m, infrav1.IdentityReadyCondition)).To(gomega.Equal(want))
+		g.Expect(harness.Condition(m.Status.Conditions, infrav1.IdentityReadyCondition)).To(gomega.Equal(want))
 		message := meta.FindStatusCondition(m.Status.Conditions, infrav1.IdentityReadyCondition).Message
 		for _, part := range parts {
 			g.Expect(message).To(gomega.ContainSubstring(part))

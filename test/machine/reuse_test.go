@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
@@ -36,26 +37,15 @@ const (
 )
 
 // TestServerGoesOverToTheNextMachine replaces a machine of a MachineDeployment.
-func TestServerGoesOverToTheNextMachine(t *testing.T) {
-	t.Run("with hosts in its namespace", func(t *testing.T) {
-		tn := newTenant(t)
-		tn.claim = formerMachine
-		tn.reuses(tn, tn.claimed)
-	})
-	t.Run("with hosts in another cluster", func(t *testing.T) {
-		tn, s := newTenant(t), newSite(t)
-		s.give(tn)
-		tn.reuses(s.tenant, s.claimedHere, withIdentityRef)
-	})
-}
+func TestServerGoesOverToTheNextMachine(t *testing.T) { hereAndThere(t, (*tenant).reuses) }
 
 // reuses plays the replacement. The holder is where the claim is.
-func (tn *tenant) reuses(holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)) {
+func (tn *tenant) reuses(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.group(tn.cluster())
 	change = append(change, fromTemplate)
 	tn.machineNamed(formerMachine, ofDeployment, change...)
-	claim := claimed()
+	claim := holder.only()
 	holder.bind()
 	holder.provision()
 	former := &infrav1.Metal3Machine{}
@@ -83,7 +73,7 @@ func (tn *tenant) reuses(holder *tenant, claimed func() *bmov1alpha1.HostClaim, 
 	})...)
 	tn.waits("AssociateBareMetalHost", "WaitingForReservedHost")
 	tn.Await(tn.Named(formerMachine, former), func(g gomega.Gomega) {
-		g.Expect(conditionOf(former, "HostClaimReady")).To(gomega.Equal("False/Reserved"))
+		g.Expect(harness.Condition(former.Status.Conditions, "HostClaimReady")).To(gomega.Equal("False/Reserved"))
 	})
 
 	holder.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = false },

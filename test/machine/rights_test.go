@@ -19,51 +19,10 @@ package machine
 import (
 	"testing"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
-
-// TestRights shows that the manager, which all stories of this package run with
-// these rights, can see neither hosts nor the secrets of those who own them.
-func TestRights(t *testing.T) {
-	t.Parallel()
-	g, ctx := gomega.NewWithT(t), t.Context()
-	infra := server.Namespace(t, "infra", nil)
-	bmc := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infra, Name: "bmc"}}
-	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: infra, Name: hostName}}
-	g.Expect(server.Client.Create(ctx, bmc)).To(gomega.Succeed())
-	g.Expect(server.Client.Create(ctx, host)).To(gomega.Succeed())
-
-	manager, err := client.New(server.As(harness.ProviderAccount()), client.Options{Scheme: server.Scheme})
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	for _, o := range []client.Object{host, bmc} {
-		err := manager.Get(ctx, client.ObjectKeyFromObject(o), o)
-		g.Expect(apierrors.IsForbidden(err)).To(gomega.BeTrue(), "get %T: %v", o, err)
-	}
-	for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"} {
-		for _, resource := range []authorizationv1.ResourceAttributes{
-			{Group: "metal3.io", Resource: "baremetalhosts"},
-			{Group: "metal3.io", Resource: "baremetalhosts", Subresource: "status"},
-			{Group: "metal3.io", Resource: "hostdeploypolicies"},
-			{Resource: "secrets", Namespace: infra},
-			{Resource: "secrets"},
-		} {
-			resource.Verb = verb
-			review := &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &resource},
-			}
-			g.Expect(manager.Create(ctx, review)).To(gomega.Succeed())
-			g.Expect(review.Status.Allowed).To(gomega.BeFalse(), "%s %s/%s in %q", verb, resource.Group, resource.Resource, resource.Namespace)
-		}
-	}
-}
 
 // TestSecretsForbidden shows that a missing RoleBinding is named, and that the
 // machine goes on by itself once it is there.

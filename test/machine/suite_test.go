@@ -37,9 +37,7 @@ const (
 
 	// patience is how long a story waits for the manager. A step takes
 	// milliseconds; only the connection to a workload cluster is slow.
-	patience = time.Minute
-	// connecting is how long ClusterCache may take to connect.
-	connecting = 60 * time.Second
+	patience = 90 * time.Second
 )
 
 // server is the cluster of the tenants, and hosts one that holds hosts for some of

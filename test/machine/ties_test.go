@@ -22,7 +22,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -33,16 +32,9 @@ import (
 // once, whatever happens.
 func TestWhatTiesTheClaimsOfAMachineComesBack(t *testing.T) {
 	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.Add(&infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Name: "template"}, Spec: infrav1.Metal3DataTemplateSpec{
-		MetaData: &infrav1.MetaData{Strings: []infrav1.MetaDataString{{Key: "color", Value: "green"}}},
-	}})
-	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
-	tn.claimed()
-	tn.bind()
-	tn.provision()
-	tn.provisioned()
+	tn.template()
+	tn.asks(withTemplate)
+	tn.runs(tn)
 
 	for _, o := range []client.Object{&bmov1alpha1.HostClaim{}, &infrav1.Metal3DataClaim{}} {
 		tn.G.Expect(tn.Find(machineName, o)).To(gomega.Succeed())
