@@ -210,7 +210,8 @@ type Deletions struct {
 // held is a deletion: reached is closed when the object was read, goOn lets it go on.
 type held struct{ reached, goOn chan struct{} }
 
-// NewDeletions installs the webhook that holds what Begin begins, and lets all else pass.
+// NewDeletions installs the webhook that holds what Begin begins, and lets all else pass. It listens until the process
+// ends: the server asks about the deletions of all tests, and learns only after a while that the webhook was removed.
 func (s *Server) NewDeletions(t *testing.T) *Deletions {
 	t.Helper()
 	d := &Deletions{client: s.Client, asked: map[client.ObjectKey]bool{}, held: map[client.ObjectKey]held{}}
@@ -239,7 +240,6 @@ func (s *Server) NewDeletions(t *testing.T) *Deletions {
 		if err := s.Client.Delete(context.Background(), config); err != nil {
 			t.Errorf("remove the webhook that holds deletions: %v", err)
 		}
-		webhook.Close()
 	})
 	return d
 }

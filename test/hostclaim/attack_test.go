@@ -186,10 +186,7 @@ func brief(ctx context.Context, claims client.WithWatch, claim *bmov1alpha1.Host
 
 // What a claim has put to work stays for the grace, as for any claim that is gone.
 func TestAttackedHostAtWorkIsKept(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w := newWorld(t).withRights().withHosts("host-0").withBoot()
 	w.manager()
 	deletions := server.NewDeletions(t)
 	end := w.beginDeletion(deletions, "machine")
@@ -326,7 +323,7 @@ func TestAttackSecretRewrittenForServersThatDoNotReadIt(t *testing.T) {
 
 	harness.Change(w.Story, w.readClaim(claims[0]), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
 	w.expect(claims[0], "Ready", "True/Provisioned")
-	w.G.Expect(w.nextDrive().userData).To(gomega.HavePrefix(fmt.Sprintf("#cloud-config %d\n", rewrites)), "what the server reads is the last version")
+	w.G.Expect(w.nextDrive().UserData).To(gomega.HavePrefix(fmt.Sprintf("#cloud-config %d\n", rewrites)), "what the server reads is the last version")
 	w.G.Expect(c.written.Load()).To(gomega.Equal(first + 1))
 	w.rewrite(versions()...)
 	w.G.Eventually(func() string { return harness.Message(w.readClaim(claims[0]).Status.Conditions, synchronized) }).

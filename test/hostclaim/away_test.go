@@ -286,13 +286,6 @@ func TestMoveWaitsForWhatIsNotSafe(t *testing.T) {
 			harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, key) })
 		}
 	}
-	inState := func(state bmov1alpha1.ProvisioningState) func(*world, string) {
-		return func(w *world, host string) {
-			w.holdBack(host, true)
-			w.status(host, func(s *bmov1alpha1.BareMetalHostStatus) { s.Provisioning.State = state })
-		}
-	}
-	goOn := func(w *world, host string) { inState(bmov1alpha1.StateProvisioned)(w, host); w.holdBack(host, false) }
 	tests := map[string]struct {
 		begin, end func(w *world, host string)
 		want       string
@@ -301,15 +294,6 @@ func TestMoveWaitsForWhatIsNotSafe(t *testing.T) {
 			func(w *world, _ string) { w.confirm(false) }, func(w *world, _ string) { w.confirm(true) }, "HandOverNotConfirmed",
 		},
 		"the host is paused by another client": {annotate(bmov1alpha1.PausedAnnotation, ""), remove(bmov1alpha1.PausedAnnotation), "HostPaused"},
-		"the host is written":                  {inState(bmov1alpha1.StateProvisioning), goOn, "HostNotAtRest"},
-		"the host is held off":                 {annotate("reboot.metal3.io/admin", ""), remove("reboot.metal3.io/admin"), "HostNotAtRest"},
-		"the host is in error": {
-			func(w *world, host string) {
-				w.status(host, func(s *bmov1alpha1.BareMetalHostStatus) { s.ErrorMessage = "no power" })
-			}, func(w *world, host string) {
-				w.status(host, func(s *bmov1alpha1.BareMetalHostStatus) { s.ErrorMessage = "" })
-			}, "HostNotAtRest",
-		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -347,8 +331,7 @@ func TestMoveWaitsForTheLabelsOfTheKinds(t *testing.T) {
 func TestClaimByHandIsNotMoved(t *testing.T) {
 	w := newMoving(t)
 	w.manager()
-	w.claim("machine")
-	w.expectBound("machine")
+	w.bound()
 	w.pause(true)
 	waits := w.expect("machine", movable, "False/HostsNotMovable")
 	w.G.Expect(harness.Message(waits.Status.Conditions, movable)).To(gomega.ContainSubstring(moveLabel))
@@ -361,7 +344,7 @@ func moveStory(w *world, c *harness.Crash, away bool) {
 	host := w.running()
 	w.expectSameServer(host)
 	stop()
-	replace := w.dying(c)
+	replace := c.Manager(w.managerWith)
 	until := func(done func() bool) {
 		w.T.Helper()
 		w.G.Eventually(func() bool {

@@ -47,9 +47,8 @@ func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
 	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 
-	claim := w.claim("machine", withImage("boot"))
-	w.expectBound("machine")
-	if got, want := w.nextDrive(), (drive{host: "host-0", userData: "#cloud-config", networkData: "none"}); got != want {
+	claim := w.bound(withImage("boot"))
+	if got, want := w.nextDrive(), (drive{harness.Drive{URL: osImage, UserData: "#cloud-config", MetaData: "none", NetworkData: "none"}, "host-0"}); got != want {
 		t.Errorf("the server was written with %+v, want %+v", got, want)
 	}
 	ready := w.expect("machine", "Ready", "True/Provisioned")
@@ -74,12 +73,6 @@ func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
 		"example.com/size": "big", "hostclaim.metal3.io/claim-uid": string(claim.UID),
 	}))
 	w.G.Expect(metav1.IsControlledBy(facts, ready)).To(gomega.BeTrue())
-
-	harness.Change(w.Story, host, func(h *bmov1alpha1.BareMetalHost) { h.Labels["example.com/size"] = "small" })
-	w.G.Eventually(func() string {
-		w.OK(w.Get(w.Ctx, client.ObjectKeyFromObject(facts), facts))
-		return facts.Labels["example.com/size"]
-	}).Should(gomega.Equal("small"), "the facts follow the host")
 }
 
 func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
@@ -98,17 +91,13 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				})
 			},
 			mend: func(w *world) {
-				host := w.readHost("host-0")
-				before := host.DeepCopy()
-				host.Status.Provisioning.State = bmov1alpha1.StateAvailable
-				w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
+				w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) { s.Provisioning.State = bmov1alpha1.StateAvailable })
 			},
 			want: noHost, says: "1 host seen: 1 not available",
 		},
 		"until a host has the label": {
 			given: func(w *world) {
-				w.policy(nil, w.tenant)
-				w.host("host-0", nil)
+				w.withHosts("host-0")
 			},
 			claim: []func(*bmov1alpha1.HostClaim){withLabel("rack", "a1")},
 			mend: func(w *world) {
@@ -133,28 +122,18 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 		"until an invalid policy is mended": {
 			given: func(w *world) {
 				w.host("host-0", nil)
-				w.OK(w.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
-					ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"},
-					Spec: bmov1alpha1.HostDeployPolicySpec{
-						HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["},
-					},
-				}))
+				w.Make(w.admitting(bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["}))
 			},
 			mend: func(w *world) {
-				policy := &bmov1alpha1.HostDeployPolicy{}
-				w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
-				harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Spec.HostClaimNamespaces.NameMatches = "tenant-.*" })
+				harness.Change(w.Story, w.readPolicy(), func(p *bmov1alpha1.HostDeployPolicy) { p.Spec.HostClaimNamespaces.NameMatches = "tenant-.*" })
 			},
 			want: notAdmitted, says: "no hosts seen",
 		},
 		"until its namespace has the label of the policy": {
 			given: func(w *world) {
 				w.host("host-0", nil)
-				w.OK(w.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
-					ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"},
-					Spec: bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{
-						HasLabels: []bmov1alpha1.NameValuePair{{Name: "tier", Value: "gold"}},
-					}},
+				w.Make(w.admitting(bmov1alpha1.HostClaimNamespaces{
+					HasLabels: []bmov1alpha1.NameValuePair{{Name: "tier", Value: "gold"}},
 				}))
 			},
 			mend: func(w *world) {
@@ -163,15 +142,6 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				harness.Change(w.Story, ns, func(n *corev1.Namespace) { n.Labels["tier"] = "gold" })
 			},
 			want: notAdmitted, says: "no hosts seen",
-		},
-		"until the namespace that it insists on admits it": {
-			given: func(w *world) { w.host("host-0", nil) },
-			claim: []func(*bmov1alpha1.HostClaim){func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "other" }},
-			mend: func(w *world) {
-				w.policy(nil, w.tenant)
-				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
-			},
-			want: "False/NoNamespaceAdmits", says: "namespace other does not admit",
 		},
 	}
 	for name, tt := range tests {
@@ -238,69 +208,21 @@ func (w *world) expectPairs(bound, all int) {
 	}).Should(gomega.Succeed())
 }
 
-func TestFreedHostGoesToTheClaimThatHasWaitedLongest(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.manager()
-	w.claim("first")
-	w.expectBound("first")
-	for _, name := range []string{"second", "third", "fourth"} {
-		w.claim(name)
-		w.G.Expect(harness.Message(w.expect(name, associated, noHost).Status.Conditions, associated)).To(gomega.Equal("1 host seen: 1 in use"))
-	}
-	// Creation times have seconds only; equal ones are ordered by UID, so the
-	// order is read from the claims.
-	order := []string{"second", "third", "fourth"}
-	sortByAge(w, order)
-	previous := "first"
-	for _, next := range order {
-		w.OK(w.Delete(w.Ctx, w.readClaim(previous)))
-		w.expectGone(previous)
-		w.expectBound(next)
-		previous = next
-	}
-}
-
-func sortByAge(w *world, names []string) {
-	older := func(a, b *bmov1alpha1.HostClaim) bool {
-		if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-			return a.CreationTimestamp.Before(&b.CreationTimestamp)
-		}
-		return a.UID < b.UID
-	}
-	for i := range names {
-		for j := i + 1; j < len(names); j++ {
-			if older(w.readClaim(names[j]), w.readClaim(names[i])) {
-				names[i], names[j] = names[j], names[i]
-			}
-		}
-	}
-}
-
 func TestLostHostIsReportedAndNotReplaced(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w := newWorld(t).withRights().withHosts("host-0")
 	w.manager()
-	w.claim("machine")
-	w.expectBound("machine")
+	w.bound()
 	w.host("host-1", nil)
 	w.OK(w.Delete(w.Ctx, w.readHost("host-0")))
 	lost := w.expect("machine", associated, "False/"+bmov1alpha1.MissingBareMetalHostReason)
 	w.G.Expect(lost.Status.BareMetalHost.Name).To(gomega.Equal("host-0"))
 	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost("host-1").Spec.ConsumerRef }).Should(gomega.BeNil())
 
-	w.OK(w.Delete(w.Ctx, lost))
-	w.expectGone("machine")
-	w.expectPristine("host-1")
+	w.givenBack("host-1")
 }
 
 func TestHostIsFoundAgainWhenTheStatusIsLost(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.host("host-1", nil)
+	w := newWorld(t).withHosts("host-0", "host-1")
 	stop := w.manager()
 	w.claim("machine")
 	host := w.expectBound("machine")
@@ -341,23 +263,8 @@ func TestDeadIntentIsFencedBeforeAnotherHostIsChosen(t *testing.T) {
 	w.G.Expect(intended.Annotations).To(gomega.BeEmpty(), "the fence leaves nothing behind")
 }
 
-func TestPausedClaimIsNotTouched(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.manager()
-	claim := w.claim("machine", func(c *bmov1alpha1.HostClaim) {
-		c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""}
-	})
-	w.G.Consistently(func() string { return w.readClaim("machine").ResourceVersion }).Should(gomega.Equal(claim.ResourceVersion))
-	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
-	w.expectBound("machine")
-}
-
 func TestManagerStandsDownForAnotherController(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w := newWorld(t).withHosts("host-0")
 	claim := w.claim("machine")
 	before := claim.DeepCopy()
 	claim.Status.PoweredOn = true
@@ -366,22 +273,6 @@ func TestManagerStandsDownForAnotherController(t *testing.T) {
 	stood := w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
 	w.G.Expect(harness.Message(stood.Status.Conditions, "hostclaim.metal3.io/StoodDown")).To(gomega.ContainSubstring("baremetal-operator"))
 	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
-}
-
-func TestMovedClaimIsLetGoWithoutRelease(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.manager()
-	claim := w.claim("machine")
-	w.expectBound("machine")
-	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
-		c.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
-	})
-	w.OK(w.Delete(w.Ctx, claim))
-	w.G.Consistently(func() []string { return w.readClaim("machine").Finalizers }).
-		Should(gomega.ContainElement("hostclaim.metal3.io/finalizer"))
-	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
 }
 
 func TestOwnNamespaceNeedsNoPolicyUnlessToldSo(t *testing.T) {
@@ -422,8 +313,7 @@ func TestForeignObjectsOfThePublishedNameAreNotTouched(t *testing.T) {
 			foreign.SetNamespace(w.tenant)
 			foreign.SetName("machine-hostclaim")
 			w.OK(w.Create(w.Ctx, foreign))
-			w.policy(nil, w.tenant)
-			w.host("host-0", nil)
+			w.withHosts("host-0")
 			w.manager()
 			w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
 			w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "False/HardwareDataNameTaken")
@@ -438,11 +328,7 @@ func TestForeignObjectsOfThePublishedNameAreNotTouched(t *testing.T) {
 }
 
 func TestRevokedPolicyStopsNewThingsAndKillsNothing(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.host("host-1", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w := newWorld(t).withRights().withHosts("host-0", "host-1").withBoot()
 	w.manager()
 	w.claim("running", withImage("boot"))
 	w.expect("running", "Ready", "True/Provisioned")
@@ -468,11 +354,9 @@ func TestInvalidPolicyIsReportedOnItself(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "broken"},
 		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["}},
 	}))
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w.withHosts("host-0")
 	w.manager()
-	w.claim("machine")
-	w.expectBound("machine")
+	w.bound()
 	w.G.Eventually(func() []string {
 		list := &eventsv1.EventList{}
 		w.OK(w.List(w.Ctx, list, client.InNamespace(w.infra)))

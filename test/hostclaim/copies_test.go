@@ -43,10 +43,7 @@ func (w *world) pullSecret(kind corev1.SecretType, key string) *corev1.Secret {
 
 // The type of a secret cannot be changed, so the copy has to be made anew.
 func TestPullSecretMayChangeItsType(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w := newWorld(t).withRights().withHosts("host-0").withBoot()
 	old := w.pullSecret(corev1.SecretTypeDockercfg, corev1.DockerConfigKey)
 	w.manager()
 	pull := "pull"
@@ -69,15 +66,14 @@ func TestPullSecretMayChangeItsType(t *testing.T) {
 	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
 	w.expect("machine", "Ready", "True/Provisioned")
 	w.G.Expect(kind()).To(gomega.Equal(corev1.SecretTypeDockerConfigJson))
+	w.G.Expect(*w.readHost("host-0").Spec.Image.OCIAuthSecretName).To(gomega.Equal(copyName(claim, "ociauth")))
+	w.G.Expect(w.copies()).To(gomega.HaveKeyWithValue("ociauth", map[string][]byte{".dockerconfigjson": []byte("{}")}))
 }
 
 // A manager that is no leader any more may leave a copy next to a host that has
 // gone on to another claim.
 func TestCopiesOfFormerClaimsGoWithTheRelease(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.host("host-1", nil)
+	w := newWorld(t).withRights().withHosts("host-0", "host-1")
 	w.manager()
 	claim := w.claim("machine")
 	host := w.readHost(w.expectBound("machine"))

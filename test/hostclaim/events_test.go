@@ -55,9 +55,7 @@ func (w *world) events(namespace string) []string {
 // TestEachSideIsToldOnce follows a claim through its life, with a manager that is stopped and
 // started on the way, and compares the events for tenant and administrator.
 func TestEachSideIsToldOnce(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w := newWorld(t).withRights().withHosts("host-0")
 	stop := w.manager()
 	claim := w.claim("machine", withImage("boot"))
 	w.expect("machine", synchronized, "False/UserDataSecretSyncFailure")
@@ -65,10 +63,7 @@ func TestEachSideIsToldOnce(t *testing.T) {
 	w.expect("machine", "Ready", "True/Provisioned")
 
 	fail := func(kind bmov1alpha1.ErrorType, text string) {
-		host := w.readHost("host-0")
-		before := host.DeepCopy()
-		host.Status.ErrorType, host.Status.ErrorMessage = kind, text
-		w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
+		w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) { s.ErrorType, s.ErrorMessage = kind, text })
 	}
 	fail(bmov1alpha1.PowerManagementError, "BMC 192.0.2.7 does not answer")
 	w.expect("machine", "Ready", "False/Error")
@@ -271,8 +266,7 @@ func TestWhatTheCacheLacksSurvivesOnTheHost(t *testing.T) {
 	})
 	before := w.readHost("host-0")
 	w.manager()
-	claim := w.claim("machine", withImage("boot"))
-	w.expect("machine", "Ready", "True/Provisioned")
+	claim := w.served()
 	w.G.Expect(w.machineFacts().Spec.HardwareDetails).To(gomega.Equal(before.Status.HardwareDetails))
 	w.OK(w.Delete(w.Ctx, claim))
 	w.expectGone("machine")

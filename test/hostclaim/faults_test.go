@@ -28,7 +28,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -263,8 +262,7 @@ func TestRepeatedWriteOfABindLosesNoHost(t *testing.T) {
 				}}
 				w.transport = repeated.transport
 				w.manager()
-				w.claim("machine", withLabel("rack", "a1"))
-				w.expectBound("machine")
+				w.bound(withLabel("rack", "a1"))
 				w.G.Expect(repeated.done.Load()).To(gomega.BeTrue())
 				hosts := &bmov1alpha1.BareMetalHostList{}
 				w.OK(w.List(w.Ctx, hosts, client.InNamespace(w.infra)))
@@ -336,20 +334,16 @@ func TestLabelOfAnotherClaimDoesNotKeepAHost(t *testing.T) {
 	w.policy(nil, w.tenant)
 	w.host("host-0", map[string]string{claimUID: "gone"})
 	w.manager()
-	claim := w.claim("machine")
-	w.expectBound("machine")
+	claim := w.bound()
 	w.G.Expect(w.readHost("host-0").Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
 }
 
 func TestStrayLabelOfAClaimIsTakenOff(t *testing.T) {
 	for name, restarted := range map[string]bool{"by the next manager": true, "at once": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t).withRights()
-			w.policy(nil, w.tenant)
-			w.host("host-0", nil)
+			w := newWorld(t).withRights().withHosts("host-0")
 			stop := w.manager()
-			claim := w.claim("machine")
-			w.expectBound("machine")
+			claim := w.bound()
 			if restarted {
 				stop()
 			}
@@ -360,33 +354,4 @@ func TestStrayLabelOfAClaimIsTakenOff(t *testing.T) {
 			w.expectUntouched("host-1")
 		})
 	}
-}
-
-// A claim binds, provisions, is deleted and goes, and comes to the same end whenever its manager dies.
-func TestManagerMayDieBetweenAnyTwoWrites(t *testing.T) {
-	deleted := map[string]bool{} // by namespace
-	crashes(t, func(_ *testing.T, w *world) *world {
-		w.policy(nil, w.tenant)
-		// The infrastructure's network data must not reach the tenant, so that an
-		// empty one is copied as well.
-		w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
-		w.host("host-1", nil)
-		w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-		return w
-	}, func(w *world) { w.claim("machine", withImage("boot")) }, func(w *world) bool {
-		claim := &bmov1alpha1.HostClaim{}
-		if err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim); apierrors.IsNotFound(err) {
-			return true
-		}
-		if harness.Condition(claim.Status.Conditions, "Ready") == "True/Provisioned" {
-			w.OK(client.IgnoreNotFound(w.Delete(w.Ctx, claim)))
-			deleted[w.tenant] = true
-		}
-		return false
-	}, func(w *world) {
-		w.G.Expect(deleted).To(gomega.HaveKey(w.tenant), "the claim went without being deleted")
-		w.nextDrive()
-		w.expectPristine("host-0")
-		w.expectPristine("host-1")
-	})
 }

@@ -104,32 +104,7 @@ func TestClaimHasTheHostAgainThatWasMovedWithIt(t *testing.T) {
 			}))
 			w.expectUntouched("host-0")
 
-			w.OK(w.Delete(w.Ctx, claim))
-			w.expectGone("machine")
-			w.expectPristine("host-1")
-		})
-	}
-}
-
-// A claim that was made again under the name of another one is no moved claim.
-func TestHostThatWasNotMovedIsNotInherited(t *testing.T) {
-	tests := map[string]func(w *world, host *bmov1alpha1.BareMetalHost){
-		"since it kept its UID":    func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Annotations[boundAs] = string(h.UID) },
-		"since we never bound it":  func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Labels, h.Annotations = nil, nil },
-		"since it names another's": func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Namespace = "other" },
-	}
-	for name, edit := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newMoved(t)
-			w.host("host-0", nil, boundBefore(w.tenant), func(h *bmov1alpha1.BareMetalHost) {
-				h.Status.Provisioning.State = bmov1alpha1.StateProvisioned // what was never put to work goes back to the pool
-			})
-			harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { edit(w, h) })
-			w.manager()
-			w.claim("machine")
-			waiting := w.expect("machine", associated, noHost)
-			w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.HavePrefix("1 host seen: 1 in use"))
-			w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef.UID }).Should(gomega.BeEquivalentTo(formerClaim))
+			w.givenBack("host-1")
 		})
 	}
 }
@@ -152,9 +127,7 @@ func TestNoneOfSeveralMovedHostsIsTaken(t *testing.T) {
 }
 
 func TestClaimWithAHostInAnotherNamespaceIsKeptFromBeingMoved(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w := newWorld(t).withRights().withHosts("host-0")
 	s := newStall(t, bindRequests["the consumerRef"])
 	w.transport = s.transport
 	w.manager()
@@ -176,80 +149,19 @@ func TestClaimWithAHostInAnotherNamespaceIsKeptFromBeingMoved(t *testing.T) {
 
 // A manager died after it had written the intent to bind a host of another namespace.
 func TestClaimIsMovableAgainWhenItDoesNotGetTheHost(t *testing.T) {
-	tests := map[string]struct {
-		value string
-		hosts bool // there is a host in the claim's namespace
-		stays bool
-	}{
-		"and blocked by the one in its namespace":     {value: "hostclaim-manager", hosts: true, stays: true},
-		"when it gets none":                           {value: "hostclaim-manager"},
-		"unless another client wants it to stay":      {value: "by hand", hosts: true, stays: true},
-		"unless another client wants it, host or not": {value: "by hand", stays: true},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newMoved(t)
-			if tt.hosts {
-				w.host("host-0", nil)
-			}
-			claim := w.claim("machine", func(c *bmov1alpha1.HostClaim) {
-				c.Finalizers = []string{"hostclaim.metal3.io/finalizer"}
-				c.Annotations = map[string]string{blockMove: tt.value}
-			})
-			before := claim.DeepCopy()
-			claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "other", Name: "host-0"}
-			meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding"})
-			meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: movable, Status: metav1.ConditionFalse, Reason: "HostInOtherNamespace"})
-			w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
-			w.manager()
-			if tt.hosts {
-				w.expectBound("machine")
-			} else {
-				w.expect("machine", associated, "False/NoNamespaceAdmits")
-			}
-			after := w.expect("machine", movable, "none")
-			if _, found := after.Annotations[blockMove]; found != tt.stays {
-				t.Errorf("block-move is there: %t, want %t", found, tt.stays)
-			}
-		})
-	}
-}
-
-// In a move, a claim would forget that a host was about to be its own, or was.
-func TestClaimThatIsNotSureOfItsHostIsNotMoved(t *testing.T) {
-	tests := map[string]func(w *world){
-		"while it is being bound": func(w *world) {
-			stop := w.manager()
-			claim := w.claim("machine", ofCluster, withLabel("rack", "none"))
-			w.expect("machine", associated, noHost)
-			stop()
-			harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
-				metav1.SetMetaDataAnnotation(&c.ObjectMeta, blockMove, "hostclaim-manager")
-			})
-			w.EditStatus(claim, func() {
-				claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: w.tenant, Name: "host-0"}
-				meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding"})
-			})
-			w.pause(true)
-			w.manager()
-		},
-		"when its host is gone": func(w *world) {
-			w.manager()
-			host := w.running()
-			w.expectSameServer(host)
-			w.OK(w.Delete(w.Ctx, w.readHost(host)))
-			w.expect("machine", associated, "False/MissingBareMetalHost")
-			w.pause(true)
-		},
-	}
-	for name, given := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newMoving(t)
-			given(w)
-			w.expect("machine", movable, "False/BindingInProgress")
-			w.G.Expect(w.readClaim("machine").Annotations).To(gomega.HaveKey(blockMove))
-		})
-	}
+	w := newMoved(t)
+	claim := w.claim("machine", func(c *bmov1alpha1.HostClaim) {
+		c.Finalizers = []string{"hostclaim.metal3.io/finalizer"}
+		c.Annotations = map[string]string{blockMove: "hostclaim-manager"}
+	})
+	before := claim.DeepCopy()
+	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "other", Name: "host-0"}
+	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding"})
+	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: movable, Status: metav1.ConditionFalse, Reason: "HostInOtherNamespace"})
+	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
+	w.manager()
+	w.expect("machine", associated, "False/NoNamespaceAdmits")
+	w.G.Expect(w.expect("machine", movable, "none").Annotations).NotTo(gomega.HaveKey(blockMove))
 }
 
 // The infrastructure team withdraws its word while clusterctl may be moving the host already.

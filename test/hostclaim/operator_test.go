@@ -25,14 +25,13 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // operator plays baremetal-operator for the hosts of one namespace: it watches
@@ -63,7 +62,9 @@ const heldBack = "example.com/held-back"
 
 // drive is what a server got to boot from.
 type drive struct {
-	host, userData, networkData string
+	harness.Drive
+
+	host string
 }
 
 func startOperator(t *testing.T, namespace string) *operator {
@@ -77,39 +78,17 @@ func startOperator(t *testing.T, namespace string) *operator {
 		wipes: make(chan bmov1alpha1.AutomatedCleaningMode, 100), consumers: map[string]types.UID{}, moved: map[string]bool{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for ctx.Err() == nil {
-			o.run(ctx, namespace)
+	ended := harness.FollowHosts(ctx, c, func(event watch.EventType, host *bmov1alpha1.BareMetalHost) error {
+		if o.mind(host); event == watch.Deleted {
+			delete(o.consumers, host.Name) // one that is made under its name is another host
 		}
-	}()
+		return o.step(ctx, host)
+	}, client.InNamespace(namespace))
 	t.Cleanup(func() {
 		cancel()
 		<-ended
 	})
 	return o
-}
-
-// run follows the hosts until the watch ends.
-func (o *operator) run(ctx context.Context, namespace string) {
-	hosts := &bmov1alpha1.BareMetalHostList{}
-	stream, err := o.client.Watch(ctx, hosts, client.InNamespace(namespace))
-	if err != nil {
-		return
-	}
-	defer stream.Stop()
-	for event := range stream.ResultChan() {
-		if host, ok := event.Object.(*bmov1alpha1.BareMetalHost); ok {
-			if o.mind(host); event.Type == watch.Deleted {
-				delete(o.consumers, host.Name) // one that is made under its name is another host
-			}
-			// A conflict means that a newer event is on its way.
-			if err := o.step(ctx, host); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
-				klog.V(4).Infof("operator: %v", err)
-			}
-		}
-	}
 }
 
 // mind reports two hosts of one claim, a host that goes from one claim to
@@ -160,21 +139,8 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 		return err
 	}
 	before := host.DeepCopy()
-	status := &host.Status.Provisioning
-	wanted := host.Spec.Image != nil && host.Spec.Online
-	switch {
-	case status.State == bmov1alpha1.StateAvailable && wanted:
-		o.drives <- o.burn(ctx, host)
-		status.State = bmov1alpha1.StateProvisioning
-	case status.State == bmov1alpha1.StateProvisioning && host.Spec.Image == nil,
-		status.State == bmov1alpha1.StateProvisioned && host.Spec.Image == nil:
-		status.State = bmov1alpha1.StateDeprovisioning
-	case status.State == bmov1alpha1.StateProvisioning:
-		status.State, status.Image = bmov1alpha1.StateProvisioned, *host.Spec.Image
-	case status.State == bmov1alpha1.StateDeprovisioning:
-		o.wipes <- host.Spec.AutomatedCleaningMode
-		status.State, status.Image = bmov1alpha1.StateAvailable, bmov1alpha1.Image{}
-	}
+	harness.Proceed(host, func() { o.drives <- drive{harness.ReadDrive(ctx, o.client, host), host.Name} },
+		func() { o.wipes <- host.Spec.AutomatedCleaningMode })
 	if on := host.Spec.Online && !heldOff(host); on != host.Status.PoweredOn {
 		host.Status.PoweredOn = on
 		o.switched.Add(1)
@@ -204,46 +170,4 @@ func (o *operator) restore(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 	default:
 		return false, nil
 	}
-}
-
-// burn reads the secrets next to the host, as the config drive of a server is
-// made.
-func (o *operator) burn(ctx context.Context, host *bmov1alpha1.BareMetalHost) drive {
-	read := func(ref *corev1.SecretReference, key string) string {
-		if ref == nil {
-			return "none"
-		}
-		secret := &corev1.Secret{}
-		if err := o.client.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: ref.Name}, secret); err != nil {
-			return err.Error()
-		}
-		if value, found := secret.Data[key]; found {
-			return string(value)
-		}
-		return string(secret.Data["value"])
-	}
-	return drive{
-		host:        host.Name,
-		userData:    read(host.Spec.UserData, "userData"),
-		networkData: read(host.Spec.NetworkData, "networkData"),
-	}
-}
-
-// writes is a client that counts its writes and fails those that a test wants to
-// fail.
-func writes(c client.WithWatch, write func(do func() error) error) client.Client {
-	return interceptor.NewClient(c, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
-			return write(func() error { return c.Create(ctx, object, options...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-			return write(func() error { return c.Delete(ctx, object, options...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			return write(func() error { return c.Patch(ctx, object, patch, options...) })
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-			return write(func() error { return c.SubResource(sub).Patch(ctx, object, patch, options...) })
-		},
-	})
 }

@@ -24,16 +24,11 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -48,8 +43,7 @@ func (w *world) provisioned() *bmov1alpha1.HostClaim {
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
 	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	claim := w.claim("machine", withImage("boot"))
-	w.expect("machine", "Ready", "True/Provisioned")
+	claim := w.served()
 	return claim
 }
 
@@ -168,7 +162,8 @@ func TestOrphanWithANamesakeWaitsForTheAdministrator(t *testing.T) {
 	w.manager()
 	w.expectEvent("host-0", "OrphanedByNamesake", gomega.And(
 		gomega.ContainSubstring(string(old.UID)), gomega.ContainSubstring(releaseNow)))
-	w.expect("machine", associated, noHost)
+	waiting := w.expect("machine", associated, noHost)
+	w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.Equal("1 host seen: 1 in use"))
 	w.expectKept("host-0")
 
 	w.annotateHost("host-0", releaseNow)
@@ -179,29 +174,12 @@ func TestOrphanWithANamesakeWaitsForTheAdministrator(t *testing.T) {
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 
-func TestPausedOrphanIsNotReleased(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.options.OrphanGrace = 0
-	stop := w.manager()
-	w.provisioned()
-	stop()
-	w.annotateHost("host-0", bmov1alpha1.PausedAnnotation)
-	w.forceAway("machine")
-	w.manager()
-	w.expectEvent("host-0", "OrphanedPaused", gomega.ContainSubstring("unpause"))
-	w.expectKept("host-0")
-	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
-	w.expectFree("host-0")
-}
-
 func TestOrphanWaitsForRightsOnSecrets(t *testing.T) {
 	w := newWorld(t)
 	w.options.OrphanGrace = 0
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w.withHosts("host-0")
 	stop := w.manager()
-	w.claim("machine")
-	w.expectBound("machine")
+	w.bound()
 	stop()
 	w.forceAway("machine")
 	w.manager()
@@ -209,17 +187,6 @@ func TestOrphanWaitsForRightsOnSecrets(t *testing.T) {
 	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
 	w.withRights()
 	w.expectFree("host-0")
-}
-
-func TestMarkOfAnOrphanGoesWhenItsClaimIsThere(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.manager()
-	w.provisioned()
-	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
-		h.Annotations[orphanedSince], h.Annotations[releaseNow] = "2020-01-01T00:00:00Z", ""
-	})
-	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(orphanedSince))
-	w.expectKept("host-0")
 }
 
 func TestHostThatAnotherControllerBoundIsLeftAlone(t *testing.T) {
@@ -257,12 +224,9 @@ func TestForeignConsumerRefIsNotBelieved(t *testing.T) {
 }
 
 func TestMarksThatStrayOnAFreeHostAreTidied(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w := newWorld(t).withRights().withHosts("host-0")
 	stop := w.manager()
-	w.claim("machine")
-	w.expectBound("machine")
+	w.bound()
 	stop()
 	// An administrator takes the consumerRef away by hand; the claim notices the loss.
 	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil })
@@ -272,55 +236,5 @@ func TestMarksThatStrayOnAFreeHostAreTidied(t *testing.T) {
 	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 	w.expectGone("machine")
 	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Labels }).ShouldNot(gomega.HaveKey("hostclaim.metal3.io/claim-uid"))
-	w.expectPristine("host-0")
-}
-
-func TestManagerMayDieWhileItReleasesAnOrphan(t *testing.T) {
-	crashes(t, func(_ *testing.T, w *world) *world {
-		w.options.OrphanGrace = 0
-		stop := w.manager()
-		w.provisioned()
-		stop()
-		return w
-	}, func(w *world) { w.forceAway("machine") },
-		func(w *world) bool { return w.readHost("host-0").Spec.ConsumerRef == nil },
-		func(w *world) { w.expectPristine("host-0") })
-}
-
-// unwatched is a watch on secrets that sees nothing.
-type unwatched struct{}
-
-func (unwatched) Ensure(string) {}
-
-func TestGraceIsCountedFromTheFirstSight(t *testing.T) {
-	w := newWorld(t).withRights()
-	stop := w.manager()
-	w.provisioned()
-	stop()
-	w.forceAway("machine")
-	start := time.Now().Add(time.Minute).Truncate(time.Second)
-	clock := clocktesting.NewFakePassiveClock(start)
-	r := &orphan.Reconciler{
-		Client: w.Client, Live: w.Client, Secrets: unwatched{}, Recorder: events.NewFakeRecorder(100), Clock: clock, Grace: time.Hour,
-	}
-	reconcile := func() time.Duration {
-		t.Helper()
-		result, err := r.Reconcile(w.Ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.infra, Name: "host-0"}})
-		if !apierrors.IsConflict(err) { // then the queue has it tried again
-			w.OK(err)
-		}
-		return result.RequeueAfter
-	}
-	reconcile()
-	w.G.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKeyWithValue(orphanedSince, start.UTC().Format(time.RFC3339)))
-	w.G.Expect(reconcile()).To(gomega.Equal(time.Hour))
-	clock.SetTime(start.Add(59 * time.Minute))
-	w.G.Expect(reconcile()).To(gomega.Equal(time.Minute))
-	w.expectKept("host-0")
-	clock.SetTime(start.Add(time.Hour))
-	w.G.Eventually(func() any {
-		reconcile()
-		return w.readHost("host-0").Spec.ConsumerRef
-	}).Should(gomega.BeNil())
 	w.expectPristine("host-0")
 }

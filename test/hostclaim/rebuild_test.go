@@ -24,7 +24,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,7 +61,6 @@ func (w *world) expectImage(url string) {
 func TestRebuildWritesTheSameServerAnew(t *testing.T) {
 	w := running(t, newWorld(t).withRights())
 	w.manager()
-	const first = "https://images.example.com/os.raw"
 	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = otherImage })
 	ignored := w.expect("machine", synchronized, "False/ImageChangeIgnored")
 	w.G.Expect(harness.Message(ignored.Status.Conditions, synchronized)).To(gomega.ContainSubstring(rebuildKey))
@@ -70,7 +68,7 @@ func TestRebuildWritesTheSameServerAnew(t *testing.T) {
 	w.annotate("machine", rebuildKey, "2026-01-31")
 	w.expectImage(otherImage)
 	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
-	w.G.Expect(one(w, w.operator.drives).userData).To(gomega.Equal("#cloud-config 2"), "data follows")
+	w.G.Expect(one(w, w.operator.drives).UserData).To(gomega.Equal("#cloud-config 2"), "data follows")
 
 	w.annotate("machine", rebuildKey, "2026-01-31")
 	w.unannotate("machine", rebuildKey)
@@ -95,11 +93,9 @@ func TestRebuildWritesTheSameServerAnew(t *testing.T) {
 	none(w, w.operator.drives)
 
 	harness.Change(w.Story, w.readClaim("machine"), withImage("boot")) // the same token, which is used up
-	w.expectImage(first)
+	w.expectImage(osImage)
 	none(w, w.operator.wipes)
-	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
-	w.expectGone("machine")
-	w.expectPristine("host-0")
+	w.givenBack("host-0")
 }
 
 // TestServerThatIsToBeOffIsWrittenOnceItIsSwitchedOn shows what the provider manager counts on
@@ -117,7 +113,7 @@ func TestServerThatIsToBeOffIsWrittenOnceItIsSwitchedOn(t *testing.T) {
 	none(w, w.operator.drives)
 	w.rotate("#cloud-config 2")
 	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
-	w.G.Expect(one(w, w.operator.drives).userData).To(gomega.Equal("#cloud-config 2"))
+	w.G.Expect(one(w, w.operator.drives).UserData).To(gomega.Equal("#cloud-config 2"))
 	w.expectImage(otherImage)
 	none(w, w.operator.wipes)
 }
@@ -205,22 +201,6 @@ func TestRebuildSaysWhatItWaitsFor(t *testing.T) {
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 
-func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
-	crashes(t, running, func(w *world) {
-		harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
-			c.Spec.Image.URL = otherImage
-			c.Annotations = map[string]string{rebuildKey: "1"}
-		})
-	}, func(w *world) bool {
-		return harness.Condition(w.readClaim("machine").Status.Conditions, "Ready") == "True/Provisioned" &&
-			w.readHost("host-0").Status.Provisioning.Image.URL == otherImage
-	}, func(w *world) {
-		one(w, w.operator.wipes)
-		one(w, w.operator.drives)
-		none(w, w.operator.wipes)
-	})
-}
-
 // reserve frees the claim of its machine for the next one, as the provider manager does.
 func (w *world) reserve(annotations map[string]string) {
 	w.T.Helper()
@@ -264,7 +244,7 @@ func TestReservedHostIsEmptiedStaysBoundAndServesTheNextMachine(t *testing.T) {
 
 	w.rotate("#cloud-config of the next machine")
 	w.adopt()
-	w.G.Expect(one(w, w.operator.drives).userData).To(gomega.Equal("#cloud-config of the next machine"))
+	w.G.Expect(one(w, w.operator.drives).UserData).To(gomega.Equal("#cloud-config of the next machine"))
 	ready := w.expect("machine", "Ready", "True/Provisioned")
 	w.G.Expect(ready.Labels).To(gomega.HaveKey(reuseLabel), "the label alone does not make it reserved")
 	w.G.Expect(ready.Status.PoweredOn).To(gomega.BeTrue())
@@ -290,33 +270,20 @@ func TestReservationIsNeverUnlimited(t *testing.T) {
 	}
 }
 
-// parked is a world whose policy permits to skip cleaning, with a claim that is
-// reserved so and without a manager.
-func parked(t *testing.T, w *world) *world {
+// parking is a world whose policy permits to skip cleaning, with a claim that is reserved so.
+func parking(t *testing.T) *world {
 	t.Helper()
-	running(t, w)
-	policy := &bmov1alpha1.HostDeployPolicy{}
-	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
-	harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = map[string]string{allowSkipKey: "true"} })
-	stop := w.manager()
+	w := running(t, newWorld(t).withRights())
+	harness.Change(w.Story, w.readPolicy(), func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = map[string]string{allowSkipKey: "true"} })
+	w.manager()
 	w.reserve(map[string]string{untilKey: in(time.Hour), skipKey: "true"})
 	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).Should(gomega.HaveKey(parkedKey))
 	w.expect("machine", provisioned, "False/Reserved")
-	stop()
-	return w
-}
-
-// parking is the same with a manager.
-func parking(t *testing.T) *world {
-	t.Helper()
-	w := parked(t, newWorld(t).withRights())
-	w.manager()
 	return w
 }
 
 func TestParkedHostIsWrittenAnewWithoutCleaning(t *testing.T) {
 	w := parking(t)
-	w.expect("machine", provisioned, "False/Reserved")
 	w.G.Eventually(func() bool { return w.readClaim("machine").Status.PoweredOn }).Should(gomega.BeFalse())
 	w.rests()
 	none(w, w.operator.wipes)
@@ -344,9 +311,7 @@ func TestParkedHostIsCleanedWhenItIsNotAdopted(t *testing.T) {
 
 func TestParkedHostIsCleanedWhenPolicyEndsTheParking(t *testing.T) {
 	w := parking(t)
-	policy := &bmov1alpha1.HostDeployPolicy{}
-	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
-	harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = nil })
+	harness.Change(w.Story, w.readPolicy(), func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = nil })
 	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(parkedKey))
 }
@@ -370,23 +335,4 @@ func TestUncleanedHostIsHeldUntilTheInfrastructureTeamHasCleanedIt(t *testing.T)
 	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, uncleanedKey) })
 	w.expectGone("machine")
 	w.expectPristine("host-0")
-}
-
-func TestSkippedCleaningSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
-	crashes(t, parked, (*world).adopt, func(w *world) bool {
-		claim := &bmov1alpha1.HostClaim{}
-		if err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim); err != nil {
-			return apierrors.IsNotFound(err)
-		}
-		if harness.Condition(claim.Status.Conditions, "Ready") == "True/Provisioned" {
-			w.OK(client.IgnoreNotFound(w.Delete(w.Ctx, claim)))
-		}
-		return false
-	}, func(w *world) {
-		one(w, w.operator.drives)
-		w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled))
-		w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
-		none(w, w.operator.wipes)
-		w.expectPristine("host-0")
-	})
 }

@@ -107,8 +107,7 @@ func TestClaimThatMayNotBeBoundKeepsNoHostBusy(t *testing.T) {
 	for name, refuse := range tests {
 		t.Run(name, func(t *testing.T) {
 			w, l := newWorld(t), &ledger{}
-			w.policy(nil, w.tenant)
-			w.host("host-0", nil)
+			w.withHosts("host-0")
 			w.claim("machine")
 			w.transport = l.transport
 			mend := refuse(w)
@@ -135,8 +134,7 @@ func TestClaimThatMayNotBeBoundKeepsNoHostBusy(t *testing.T) {
 // Refused claims of one namespace pause each on its own: the try of one ends the pause of no other.
 func TestRefusedClaimsDoNotEndThePauseOfEachOther(t *testing.T) {
 	w, l := newWorld(t), &ledger{}
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w.withHosts("host-0")
 	claims := []string{"a", "b", "c"}
 	for _, name := range claims {
 		w.claim(name)

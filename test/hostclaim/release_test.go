@@ -57,7 +57,7 @@ func TestSecretsAreCopiedOnlyAsFarAsNeeded(t *testing.T) {
 	}))
 	w.manager()
 	claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Namespace = w.infra })
-	if got, want := w.nextDrive(), (drive{host: "host-0", userData: "#cloud-config", networkData: ""}); got != want {
+	if got, want := w.nextDrive(), (drive{harness.Drive{URL: osImage, UserData: "#cloud-config", MetaData: "none"}, "host-0"}); got != want {
 		t.Errorf("the server was written with %+v, want %+v", got, want)
 	}
 	w.expect("machine", "Ready", "True/Provisioned")
@@ -77,41 +77,18 @@ func TestSecretsAreCopiedOnlyAsFarAsNeeded(t *testing.T) {
 	source := &corev1.Secret{}
 	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "boot"}, source))
 	harness.Change(w.Story, source, func(s *corev1.Secret) { s.Data["value"] = []byte("rotated") })
-	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).
-		Should(gomega.ContainSubstring("after provisioning had started"))
+	w.says(synchronized, "after provisioning had started")
 	w.G.Expect(string(w.copies()["userdata"]["userData"])).To(gomega.Equal("#cloud-config"))
 }
 
-func TestMissingSecretIsNamedAndAwaited(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.manager()
-	w.claim("machine", withImage("boot"))
-	waiting := w.expect("machine", synchronized, "False/UserDataSecretSyncFailure")
-	w.G.Expect(harness.Message(waiting.Status.Conditions, synchronized)).To(gomega.ContainSubstring("secret " + w.tenant + "/boot does not exist"))
-	w.G.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil(), "no image before its data")
-
-	w.MakeSecret(w.tenant, "boot", "wrong-key", "x")
-	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).
-		Should(gomega.ContainSubstring(`neither key "userData" nor key "value"`))
-	source := &corev1.Secret{}
-	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "boot"}, source))
-	harness.Change(w.Story, source, func(s *corev1.Secret) { s.Data = map[string][]byte{"value": []byte("#cloud-config")} })
-	w.expect("machine", "Ready", "True/Provisioned")
-}
-
 func TestMissingRightsAreNamedAndAwaited(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w := newWorld(t).withHosts("host-0").withBoot()
 	w.manager()
 	w.claim("machine", withImage("boot"))
 	says := func(parts ...string) {
 		w.T.Helper()
 		for _, part := range parts {
-			w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).Should(gomega.ContainSubstring(part))
+			w.says(synchronized, part)
 		}
 	}
 	says("may not get secrets in namespace "+w.tenant, "ClusterRole "+sourceSecretsRole)
@@ -134,11 +111,8 @@ func TestForeignSecretOfTheSameNameIsNotAdopted(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: copyName(claim, "userdata")}, Data: map[string][]byte{"keep": []byte("me")},
 	}
 	w.OK(w.Create(w.Ctx, foreign))
-	host := w.readHost("host-0")
-	before := host.DeepCopy()
-	host.Status.Provisioning.State = bmov1alpha1.StateAvailable
-	w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
-	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).Should(gomega.ContainSubstring("not ours"))
+	w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) { s.Provisioning.State = bmov1alpha1.StateAvailable })
+	w.says(synchronized, "not ours")
 	w.G.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil())
 	w.OK(w.Get(w.Ctx, client.ObjectKeyFromObject(foreign), foreign))
 	w.G.Expect(foreign.Data).To(gomega.Equal(map[string][]byte{"keep": []byte("me")}))
@@ -146,56 +120,12 @@ func TestForeignSecretOfTheSameNameIsNotAdopted(t *testing.T) {
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 
-func TestImageIsBoundedByPolicyAndFrozenOnceOnTheHost(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://images\.example\.com/.*`}, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	w.manager()
-	w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "file:///etc/shadow" })
-	refused := w.expect("machine", associated, "False/ImageRefused")
-	w.G.Expect(harness.Message(refused.Status.Conditions, associated)).To(gomega.ContainSubstring("spec.image.url"))
-	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).To(gomega.BeNil())
-
-	harness.Change(w.Story, refused, func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "https://images.example.com/os.raw" })
-	ready := w.expect("machine", "Ready", "True/Provisioned")
-	harness.Change(w.Story, ready, func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "https://images.example.com/other.raw" })
-	w.expect("machine", synchronized, "False/ImageChangeIgnored")
-	changed := w.expect("machine", "Provisioned", "False/NotProvisioned")
-	w.G.Expect(changed.Status.BareMetalHost).NotTo(gomega.BeNil())
-	w.G.Consistently(func() string { return w.readHost("host-0").Spec.Image.URL }).Should(gomega.Equal("https://images.example.com/os.raw"))
-}
-
-func TestRecreatedClaimDoesNotInheritTheHost(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	stop := w.manager()
-	old := w.claim("machine", withImage("boot"))
-	w.expect("machine", "Ready", "True/Provisioned")
-	stop()
-	// A tenant strips the finalizer while no manager looks.
-	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
-	w.OK(w.Delete(w.Ctx, old))
-	w.expectGone("machine")
-	w.claim("machine", withImage("boot"))
-	w.manager()
-	waiting := w.expect("machine", associated, noHost)
-	w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.Equal("1 host seen: 1 in use"))
-	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef.UID).To(gomega.Equal(old.UID))
-}
-
 // A tenant pauses its claim, strips our finalizer while no manager may look, holds
 // the claim with a finalizer of its own, and unpauses it.
 func TestTenantWhoStripsTheFinalizerWhilePausedDoesNotKeepTheHost(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w := newWorld(t).withRights().withHosts("host-0").withBoot()
 	w.manager()
-	claim := w.claim("machine", withImage("boot"))
-	w.expect("machine", "Ready", "True/Provisioned")
+	claim := w.served()
 	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 		c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		c.Finalizers = append(c.Finalizers, "example.com/keep")
@@ -210,35 +140,12 @@ func TestTenantWhoStripsTheFinalizerWhilePausedDoesNotKeepTheHost(t *testing.T) 
 	w.expectPristine("host-0")
 }
 
-func TestPullSecretIsCopiedAndNamedOnTheImage(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	w.OK(w.Create(w.Ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "pull"}, Type: corev1.SecretTypeDockerConfigJson,
-		Data: map[string][]byte{".dockerconfigjson": []byte("{}")},
-	}))
-	w.manager()
-	pull := "pull"
-	claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) {
-		c.Spec.Image.URL, c.Spec.Image.OCIAuthSecretName = "oci://registry.example.com/os", &pull
-	})
-	w.expect("machine", "Ready", "True/Provisioned")
-	w.G.Expect(*w.readHost("host-0").Spec.Image.OCIAuthSecretName).To(gomega.Equal(copyName(claim, "ociauth")))
-	w.G.Expect(w.copies()).To(gomega.HaveKeyWithValue("ociauth", map[string][]byte{".dockerconfigjson": []byte("{}")}))
-}
-
 // A namespace that is deleted does not end the pause of its claims, since what is paused
 // may be on the move. Who ends the pause frees server and namespace, without any right in it.
 func TestPausedClaimOfANamespaceThatGoesIsReleasedWhenThePauseEnds(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w := newWorld(t).withRights().withHosts("host-0").withBoot()
 	w.manager()
-	claim := w.claim("machine", withImage("boot"))
-	w.expect("machine", "Ready", "True/Provisioned")
+	claim := w.served()
 	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) {
 		c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	})

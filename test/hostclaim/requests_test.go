@@ -152,11 +152,8 @@ func TestRequestsOfABind(t *testing.T) {
 			case tt.own:
 				w.infra = w.tenant
 			case tt.labels:
-				w.OK(w.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
-					ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"},
-					Spec: bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{
-						HasLabels: []bmov1alpha1.NameValuePair{{Name: corev1.LabelMetadataName, Value: w.tenant}},
-					}},
+				w.Make(w.admitting(bmov1alpha1.HostClaimNamespaces{
+					HasLabels: []bmov1alpha1.NameValuePair{{Name: corev1.LabelMetadataName, Value: w.tenant}},
 				}))
 			default:
 				w.policy(nil, w.tenant)
@@ -189,15 +186,13 @@ func TestRequestsOfABind(t *testing.T) {
 // the claim: a later change of any of them meets a newer host, or is too late.
 func TestRequestsBeforeAnImage(t *testing.T) {
 	w, l := newWorld(t).withRights(), &ledger{}
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w.withHosts("host-0")
 	w.OK(w.Create(w.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "boot"}, Data: map[string][]byte{"value": []byte("x")},
 	}))
 	w.transport = l.transport
 	w.manager()
-	w.claim("machine", withImage("boot"))
-	w.expect("machine", "Ready", "True/Provisioned")
+	w.served()
 	lines := l.take()
 	told := slices.IndexFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, "PATCH baremetalhosts") && strings.Contains(line, "image")
@@ -231,8 +226,7 @@ func TestRequestsOfARelease(t *testing.T) {
 			w.host("host-0", nil)
 			w.transport = l.transport
 			w.manager()
-			w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
-			w.expectBound("machine")
+			w.bound(func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
 			w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 			w.expectGone("machine")
 			w.expectFree("host-0")

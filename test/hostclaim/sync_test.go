@@ -107,9 +107,7 @@ func none[T any](w *world, done chan T) {
 // running is a world with a claim whose host is provisioned.
 func running(t *testing.T, w *world) *world {
 	t.Helper()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w.withHosts("host-0").withBoot()
 	w.claim("machine", withImage("boot"))
 	stop := w.manager()
 	w.expect("machine", "Ready", "True/Provisioned")
@@ -119,17 +117,17 @@ func running(t *testing.T, w *world) *world {
 }
 
 func TestOneShotRebootWaitsForTheHostAndFiresOnce(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
+	w := newWorld(t).withRights().withHosts("host-0")
 	w.manager()
-	w.claim("machine", withImage("boot"))
-	w.expectBound("machine")
+	w.bound()
 	w.annotate("machine", oneShotKey, `{"mode":"hard"}`)
 	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(requestKey))
 	w.annotate("machine", oneShotKey, "") // a second one waits
+	w.says(synchronized, "until the host is provisioned")
+	w.expect("machine", synchronized, "True/ConfigurationSynced")
 	w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(oneShotKey))
 
+	harness.Change(w.Story, w.readClaim("machine"), withImage("boot"))
 	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.expect("machine", "Ready", "True/Provisioned")
 	w.G.Expect(one(w, w.operator.reboots)).To(gomega.ContainSubstring(`"mode":"hard"`))
@@ -137,21 +135,7 @@ func TestOneShotRebootWaitsForTheHostAndFiresOnce(t *testing.T) {
 	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).
 		ShouldNot(gomega.Or(gomega.HaveKey(requestKey), gomega.HaveKey(oneShotKey)))
 	none(w, w.operator.reboots)
-	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
-	w.expectGone("machine")
-	w.expectPristine("host-0")
-}
-
-func TestWaitingRebootIsExplained(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.manager()
-	w.claim("machine")
-	w.expectBound("machine")
-	w.annotate("machine", oneShotKey, "")
-	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).Should(gomega.ContainSubstring("until the host is provisioned"))
-	w.G.Expect(harness.Condition(w.readClaim("machine").Status.Conditions, synchronized)).To(gomega.Equal("True/ConfigurationSynced"))
+	w.givenBack("host-0")
 }
 
 func TestRebootsOfOthersStayAndAreWaitedFor(t *testing.T) {
@@ -220,36 +204,4 @@ func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
 			w.expect("machine", synchronized, "True/ConfigurationSynced")
 		})
 	}
-}
-
-// crashes plays a story with managers that die. The world is given without a manager.
-func crashes(t *testing.T, given func(*testing.T, *world) *world, act func(*world), done func(*world) bool, check func(*world)) {
-	t.Helper()
-	harness.Crashes(t, func(t *testing.T, c *harness.Crash) {
-		t.Helper()
-		w := given(t, newWorld(t).withRights())
-		act(w)
-		replace := w.dying(c)
-		w.G.Eventually(func() bool {
-			replace()
-			return done(w)
-		}).Should(gomega.BeTrue())
-		check(w)
-	})
-}
-
-func TestRebootSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
-	crashes(t, running, func(w *world) {
-		w.annotate("machine", oneShotKey, `{"mode":"hard"}`)
-		w.annotate("machine", oneShotKey+"/fencing", "")
-	}, func(w *world) bool {
-		claim := w.readClaim("machine")
-		_, wish := claim.Annotations[oneShotKey]
-		_, request := claim.Annotations[requestKey]
-		_, held := w.readHost("host-0").Annotations[heldPrefix+"fencing"]
-		return !wish && !request && held && !claim.Status.PoweredOn
-	}, func(w *world) {
-		one(w, w.operator.reboots)
-		none(w, w.operator.reboots)
-	})
 }

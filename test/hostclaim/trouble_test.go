@@ -133,8 +133,7 @@ func TestHostInTroubleIsKeptAndNotReleased(t *testing.T) {
 				h.Annotations = map[string]string{heldBack: ""}
 			})
 			w.manager()
-			claim := w.claim("machine", withImage("boot"))
-			w.expectBound("machine")
+			claim := w.bound(withImage("boot"))
 			end := func() {}
 			if !trouble.deleted { // see TestLostHostIsReportedAndNotReplaced
 				end = w.befall("host-0", trouble)

@@ -84,22 +84,15 @@ func (w *world) manager() (stop func()) {
 	return w.managerWith(nil)
 }
 
-// managerWith starts a manager whose writes go through a function; nil lets them
-// pass.
-func (w *world) managerWith(write func(do func() error) error) (stop func()) {
+// managerWith starts a manager that dies with a crash, unless that is nil.
+func (w *world) managerWith(c *harness.Crash) (stop func()) {
 	w.T.Helper()
 	cacheOptions, err := setup.CacheOptions(w.options)
 	w.OK(err)
 	cacheOptions.DefaultNamespaces = map[string]cache.Config{w.tenant: {}, w.infra: {}}
 	options := ctrl.Options{Cache: cacheOptions, Client: setup.ClientOptions()}
-	if write != nil {
-		options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
-			c, err := client.NewWithWatch(config, options)
-			if err != nil {
-				return nil, err
-			}
-			return writes(c, write), nil
-		}
+	if c != nil {
+		options.NewClient = c.NewClient
 	}
 	limited := rest.CopyConfig(server.Config)
 	limited.Impersonate.UserName = harness.HostClaimAccount().User()
@@ -113,19 +106,6 @@ func (w *world) managerWith(write func(do func() error) error) (stop func()) {
 	return as.StartManager(w.T, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.AddControllers(ctx, mgr, w.options, registry)
 	})
-}
-
-// dying starts a manager that may die, and returns a function that replaces it once it has.
-func (w *world) dying(c *harness.Crash) (replace func()) {
-	w.T.Helper()
-	stop := w.managerWith(c.Write)
-	return func() {
-		if c.Dead.Load() {
-			stop()
-			c.Dead.Store(false)
-			stop = w.manager()
-		}
-	}
 }
 
 // host makes a host that is free.
@@ -149,6 +129,54 @@ func (w *world) policy(annotations map[string]string, names ...string) {
 	w.Make(policy)
 }
 
+// admitting is the policy with these namespaces.
+func (w *world) admitting(namespaces bmov1alpha1.HostClaimNamespaces) *bmov1alpha1.HostDeployPolicy {
+	policy := builder.Policy(client.ObjectKey{Namespace: w.infra, Name: "policy"})
+	policy.Spec.HostClaimNamespaces = &namespaces
+	return policy
+}
+
+// withHosts admits the tenant to hosts that are free.
+func (w *world) withHosts(names ...string) *world {
+	w.T.Helper()
+	w.policy(nil, w.tenant)
+	for _, name := range names {
+		w.host(name, nil)
+	}
+	return w
+}
+
+// withBoot makes the Secret boot of the tenant.
+func (w *world) withBoot() *world {
+	w.T.Helper()
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	return w
+}
+
+// bound makes the claim machine, and waits until it is bound.
+func (w *world) bound(changes ...func(*bmov1alpha1.HostClaim)) *bmov1alpha1.HostClaim {
+	w.T.Helper()
+	claim := w.claim("machine", changes...)
+	w.expectBound("machine")
+	return claim
+}
+
+// served makes the claim machine, and waits until its server runs.
+func (w *world) served() *bmov1alpha1.HostClaim {
+	w.T.Helper()
+	claim := w.claim("machine", withImage("boot"))
+	w.expect("machine", "Ready", "True/Provisioned")
+	return claim
+}
+
+// givenBack deletes the claim machine, of which nothing stays on its host.
+func (w *world) givenBack(host string) {
+	w.T.Helper()
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
+	w.expectGone("machine")
+	w.expectPristine(host)
+}
+
 // claim makes a claim of the tenant.
 func (w *world) claim(name string, changes ...func(*bmov1alpha1.HostClaim)) *bmov1alpha1.HostClaim {
 	w.T.Helper()
@@ -157,10 +185,12 @@ func (w *world) claim(name string, changes ...func(*bmov1alpha1.HostClaim)) *bmo
 	return claim
 }
 
+const osImage = "https://images.example.com/os.raw"
+
 // withImage asks for an image and user data of a secret.
 func withImage(secret string) func(*bmov1alpha1.HostClaim) {
 	return func(c *bmov1alpha1.HostClaim) {
-		c.Spec.Image = &bmov1alpha1.Image{URL: "https://images.example.com/os.raw", Checksum: "abc123"}
+		c.Spec.Image = &bmov1alpha1.Image{URL: osImage, Checksum: "abc123"}
 		c.Spec.UserData = &corev1.SecretReference{Name: secret}
 	}
 }
@@ -181,6 +211,18 @@ func (w *world) readHost(name string) *bmov1alpha1.BareMetalHost {
 	host := &bmov1alpha1.BareMetalHost{}
 	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: name}, host))
 	return host
+}
+
+func (w *world) readPolicy() *bmov1alpha1.HostDeployPolicy {
+	policy := &bmov1alpha1.HostDeployPolicy{}
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	return policy
+}
+
+// says waits until the message of a condition of the claim machine has a part.
+func (w *world) says(kind, part string) {
+	w.T.Helper()
+	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, kind) }).Should(gomega.ContainSubstring(part))
 }
 
 // expect waits until a condition of a claim is as given.

@@ -147,17 +147,6 @@ func TestLimit(t *testing.T) {
 	w.G.Expect(w.reboots).To(gomega.Equal(2))
 }
 
-// TestDeletedInTheMiddle gives server and Node back.
-func TestDeletedInTheMiddle(t *testing.T) {
-	w := newWorld(t)
-	w.manager(nil)
-	w.remedy()
-	w.says("False/Evacuating", w.obey)
-	w.Await(w.node, func(g gomega.Gomega) { g.Expect(w.tainted()).To(gomega.BeTrue()) })
-	w.OK(w.Delete(w.Ctx, w.remediation))
-	w.ended()
-}
-
 // TestPaused writes nothing for a remediation that is paused, by itself or with its Cluster.
 func TestPaused(t *testing.T) {
 	w := newWorld(t)
@@ -239,30 +228,15 @@ func TestOnlyOneActs(t *testing.T) {
 	})
 }
 
-// TestWithoutHost waits for one, and goes on without a claim that is deleted.
-func TestWithoutHost(t *testing.T) {
-	w := newWorld(t)
-	w.OK(w.Delete(w.Ctx, w.claim))
-	w.manager(nil)
-	w.remedy()
-	w.says("False/WaitingForHostClaim", nil)
-	w.OK(w.Delete(w.Ctx, w.remediation))
-	w.G.Eventually(func() bool { return apierrors.IsNotFound(w.Find(name, w.remediation)) }).Should(gomega.BeTrue())
-}
-
 // life plays a remediation that helps, from its making to its end. When the manager dies,
 // another one takes over.
 func life(w *world, c *harness.Crash) {
 	w.T.Helper()
-	stop := w.manager(c.Write)
+	replace := c.Manager(w.manager)
 	w.remedy()
 	deleted := false
 	w.G.Eventually(func(g gomega.Gomega) {
-		if c.Dead.Load() {
-			stop()
-			c.Dead.Store(false)
-			stop = w.manager(nil)
-		}
+		replace()
 		w.play(g)
 		err := w.Find(name, w.remediation)
 		if ready, _ := w.ready(); err == nil && ready == "True/Rebooted" && !deleted {

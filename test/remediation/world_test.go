@@ -30,14 +30,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -224,28 +222,22 @@ func (w *world) ended() {
 
 // manager starts a manager with the controller alone. Its writes go through a function; nil
 // lets them pass.
-func (w *world) manager(write func(do func() error) error) (stop func()) {
+func (w *world) manager(c *harness.Crash) (stop func()) {
 	w.T.Helper()
 	options := ctrl.Options{Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{w.Namespace: {}}}}
-	if write != nil {
-		options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
-			c, err := client.NewWithWatch(config, options)
-			if err != nil {
-				return nil, err
-			}
-			return dying(c, write), nil
-		}
+	if c != nil {
+		options.NewClient = c.NewClient
 	}
-	return server.StartManager(w.T, options, func(ctx context.Context, mgr ctrl.Manager) error { return w.setup(ctx, mgr, write) })
+	return server.StartManager(w.T, options, func(ctx context.Context, mgr ctrl.Manager) error { return w.setup(ctx, mgr, c) })
 }
 
-func (w *world) setup(ctx context.Context, mgr ctrl.Manager, write func(do func() error) error) error {
+func (w *world) setup(ctx context.Context, mgr ctrl.Manager, c *harness.Crash) error {
 	direct, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
 	if err != nil {
 		return err
 	}
-	if write != nil {
-		direct = dying(direct, write)
+	if c != nil {
+		direct = c.Client(direct)
 	}
 	if err := hostclaims.SetupIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -287,18 +279,4 @@ type noRemote struct{}
 
 func (noRemote) Source(string, func(context.Context, types.NamespacedName) []ctrl.Request) source.Source {
 	return source.Func(func(context.Context, queue) error { return nil })
-}
-
-// dying lets the writes of a client go through a function.
-func dying(c client.WithWatch, write func(do func() error) error) client.WithWatch {
-	return interceptor.NewClient(c, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
-			return write(func() error { return c.Patch(ctx, o, p, options...) })
-		},
-		SubResourcePatch: func(
-			ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption,
-		) error {
-			return write(func() error { return c.SubResource(sub).Patch(ctx, o, p, options...) })
-		},
-	})
 }

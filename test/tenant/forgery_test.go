@@ -158,6 +158,9 @@ func TestPausedClaimKeepsNoHostButItsOwn(t *testing.T) {
 			second := w.host("host-1")
 			idle := w.attack("idle", annotation(key, ""))
 			w.free(second)
+			version := idle.ResourceVersion
+			w.Read(idle)
+			w.G.Expect(idle.ResourceVersion).To(gomega.Equal(version), "nothing is written to it")
 			w.OK(change(w, mallory, claim, annotation(key, "")))
 			w.OK(mallory.Delete(w.Ctx, claim))
 			w.OK(mallory.Delete(w.Ctx, idle))

@@ -440,7 +440,7 @@ func TestTenantWhoCorrectsARefusedImageGetsIt(t *testing.T) {
 	w.OK(change(w, mallory, claim, withImage(goodURL, "")))
 	w.ready(claim)
 	w.G.Expect(hosts.booted(host)).To(gomega.HaveLen(1))
-	w.G.Expect(hosts.booted(host)[0].url).To(gomega.Equal(goodURL))
+	w.G.Expect(hosts.booted(host)[0].URL).To(gomega.Equal(goodURL))
 }
 
 // A deploy method is a step of the ramdisk with whatever rights that has.

@@ -113,7 +113,7 @@ func TestPreprovisioningNetworkDataIsNotLeakedToTheServerOfATenant(t *testing.T)
 	host := w.host("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "nic" })
 	spy := w.attack("spy", withImage(goodURL, ""))
 	w.ready(spy)
-	w.G.Expect(hosts.booted(host)).To(gomega.Equal([]drive{{url: goodURL, userData: "none", metaData: "none"}}))
+	w.G.Expect(hosts.booted(host)).To(gomega.Equal([]harness.Drive{{URL: goodURL, UserData: "none", MetaData: "none"}}))
 	w.OK(mallory.Delete(w.Ctx, spy))
 	w.AwaitGone(spy)
 
