@@ -273,7 +273,7 @@ func unsetFields(of reflect.Type, values []reflect.Value, path string) []string 
 }
 
 // admissionDelay is how long webhooks may take to come into force.
-const admissionDelay = 30 * time.Second
+const admissionDelay = time.Minute
 
 // serveWebhooks runs the webhooks of the provider manager, and nothing else of it,
 // until ctx ends.

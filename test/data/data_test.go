@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 )
 
 // nodes is a template as the cluster templates have it.
@@ -212,12 +213,9 @@ func TestMissingRightsOnSecretsAreNamedAndWaitedFor(t *testing.T) {
 
 func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
 	tn := newTenant(t)
-	tn.Add(&clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: "b"},
-		Spec: clusterv1.ClusterSpec{Paused: ptr.To(true), InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "b",
-		}},
-	})
+	cluster := builder.Cluster(tn.Key("b"))
+	cluster.Spec.Paused = ptr.To(true)
+	tn.Add(cluster)
 	tn.template("nodes", "metaData: {indexes: [{key: index}]}")
 	first := tn.machineOf("b", "first")
 	tn.bind(first)
@@ -229,7 +227,6 @@ func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
 	tn.joins("second", "nodes")
 	tn.ready("nodes-0")
 
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "b"}}
 	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 	metaData, _ := tn.ready("nodes-1")
 	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("index", "1"))

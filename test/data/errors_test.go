@@ -146,12 +146,8 @@ func TestATemplateThatIsMissingIsNamedAtTheMachine(t *testing.T) {
 // in a Cluster whose infrastructure is that of another provider.
 func (tn *tenant) live(name, template string) {
 	const cluster = "live"
-	c := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: cluster},
-		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupName, Kind: "OtherCluster", Name: cluster,
-		}},
-	}
+	c := builder.Cluster(tn.Key(cluster))
+	c.Spec.InfrastructureRef.Kind = "OtherCluster"
 	tn.Add(c, builder.Bootstrap(tn.Namespace, cluster))
 	tn.EditStatus(c, func() { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
 	m := tn.machineOf(cluster, name)

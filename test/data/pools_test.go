@@ -47,6 +47,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 )
 
 // poolFinalizer is what a pool holds a claim with while it has an address.
@@ -328,12 +329,7 @@ func TestClustersShareATemplate(t *testing.T) {
 	tn := newTenant(t)
 	tn.pool("pool")
 	tn.template("nodes", "metaData: {indexes: [{key: index}], ipAddressesFromPool: [{key: ip, name: pool}]}")
-	tn.Add(&clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: "b"},
-		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "b",
-		}},
-	})
+	tn.Add(builder.Cluster(tn.Key("b")))
 	claims := map[string]*infrav1.Metal3DataClaim{}
 	for _, cluster := range []string{clusterName, "b"} {
 		m := tn.machineOf(cluster, "of-"+cluster)

@@ -44,7 +44,7 @@ import (
 )
 
 // patience is how long the API server may take to hear of a binding.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // server plays both clusters: the one with the hosts, and that of the tenant.
 var server harness.Server

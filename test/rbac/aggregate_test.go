@@ -235,7 +235,7 @@ func TestAttackOwnerReferenceOfAnyKind(t *testing.T) {
 const (
 	claimFinalizer = "hostclaim.metal3.io/finalizer"
 	// admissionDelay is how long an API server may take to heed a new policy.
-	admissionDelay = 30 * time.Second
+	admissionDelay = time.Minute
 )
 
 // root may do everything.
