@@ -18,8 +18,7 @@ package identity
 
 import (
 	"encoding/json"
-	"net/url"
-	"strings"
+	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
@@ -99,7 +98,7 @@ func nameOf(owner claims.Owner) string {
 
 // Place names a target to people, and is what they confirm it by.
 func (t Target) Place() string {
-	return strings.TrimSuffix(t.Server, "/") + "/" + t.Namespace
+	return t.Server + "/" + t.Namespace
 }
 
 // Follow returns the record as it should be now that its credentials lead to the
@@ -107,25 +106,25 @@ func (t Target) Place() string {
 // address or namespace may be a mistake that would leave the claim, and its
 // server, behind: it is a problem until it is confirmed by its Place.
 func (r Record) Follow(now Target, confirmed string) (Record, *Problem) {
-	if now.Namespace != r.Namespace || canonical(now.Server) != canonical(r.Server) {
-		if confirmed != now.Place() {
-			return r, Moved.Problem(r.Secret, now.Place(), r.Place(), infrav1.ConfirmIdentityMoveAnnotation, now.Place())
-		}
+	if now.Place() != r.Place() && now.Place() != confirmed {
+		return r, Moved.Problem(r.Secret, now.Place(), r.Place(), infrav1.ConfirmIdentityMoveAnnotation, now.Place())
 	}
 	r.Target = now
 	return r, nil
 }
 
-// canonical spells the address of a server in one way.
-func canonical(server string) string {
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" {
-		return server
+// Note returns a message about an identityRef that differs from the record, or about a record that
+// leads to a claim which was made without it; empty for any other.
+func (r Record) Note(asked *infrav1.IdentityReference) string {
+	switch {
+	case asked == nil || asked.Name != r.Secret || asked.Context != r.Context:
+		return fmt.Sprintf("This machine keeps Secret %q, by which its HostClaim was made; "+
+			"another identityRef counts for new machines only", r.Secret)
+	case r.Claim != "":
+		return fmt.Sprintf("HostClaim %q stays where it is when this machine is moved", r.Claim)
+	default:
+		return ""
 	}
-	u.Scheme = strings.ToLower(u.Scheme)
-	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":443")
-	u.Path = strings.TrimSuffix(u.Path, "/")
-	return u.String()
 }
 
 // Standing is what a claim of another cluster is to a machine.
@@ -134,21 +133,14 @@ type Standing int
 const (
 	// Foreign means that the claim carries another origin, or none.
 	Foreign Standing = iota
-	// Ours means that the claim names the machine.
-	Ours
-	// Inherited means that the claim names what the machine was before it was
-	// moved or restored, so that the machine takes it over.
-	Inherited
+	// Held means that the claim is the machine's to write and to delete: it names the machine, or what the
+	// machine was before it was moved or restored, so that the machine takes it over.
+	Held
 	// TakenOver means that the machine had the claim, and something of the same
 	// origin has it now: a copy of the machine that was restored in
 	// another management cluster.
 	TakenOver
 )
-
-// Held reports whether the claim is the machine's to write and to delete.
-func (s Standing) Held() bool {
-	return s == Ours || s == Inherited
-}
 
 // StandingOf returns what a claim is to the machine with the record. A machine that
 // has had the claim under its present UID does not take it back: two copies of a
@@ -158,10 +150,8 @@ func StandingOf(claim *bmov1alpha1.HostClaim, owner claims.Owner, r Record) Stan
 	switch {
 	case r.Origin == "" || claim.Labels[infrav1.OriginKey] != r.Origin:
 		return Foreign
-	case claims.ConsumerUID(claim) == owner.UID:
-		return Ours
-	case r.UID != owner.UID:
-		return Inherited
+	case claims.ConsumerUID(claim) == owner.UID, r.UID != owner.UID:
+		return Held
 	default:
 		return TakenOver
 	}

@@ -22,7 +22,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -169,7 +168,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		return fmt.Errorf("add finalizer: %w", err)
 	}
 	s.before = s.infra.DeepCopy()
-	return errors.Join(r.observeMachines(ctx, s), r.connect(ctx, s))
+	r.connect(s)
+	return r.observeMachines(ctx, s)
 }
 
 // observeMachines finds out whether machines are left, ours or, in a Cluster of mixed
@@ -199,27 +199,23 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 // connections of their own: this one reports a problem to the author of the reference before
 // the first machine needs it. While it is being made after a start of the manager, the
 // condition stays.
-func (r *Reconciler) connect(ctx context.Context, s *scope) error {
+func (r *Reconciler) connect(s *scope) {
 	user := remote.User{Kind: kind, NamespacedName: client.ObjectKeyFromObject(s.infra)}
 	ref := s.infra.Spec.IdentityRef
 	if ref == nil {
 		r.Remote.Release(user)
-		return nil
+		return
 	}
-	_, err := r.Remote.Site(ctx, user, identity.Of(s.infra.Namespace, ref))
+	_, problem := r.Remote.Site(user, identity.Of(s.infra.Namespace, ref))
 	known := capiconditions.Get(s.infra, infrav1.IdentityReadyCondition)
-	var problem *identity.Problem
 	switch {
-	case errors.As(err, &problem) && problem.Reason == infrav1.IdentityConnectingReason && known != nil:
+	case problem != nil && problem.Reason == infrav1.IdentityConnectingReason && known != nil:
 		s.identity = known.DeepCopy()
-	case errors.As(err, &problem):
+	case problem != nil:
 		s.identity = &metav1.Condition{Status: metav1.ConditionFalse, Reason: problem.Reason, Message: problem.Message}
-	case err != nil:
-		return fmt.Errorf("connect by Secret %s: %w", ref.Name, err)
 	default:
 		s.identity = &metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.IdentityConnectedReason}
 	}
-	return nil
 }
 
 // release lets the object go with its last machine; the patch at the end

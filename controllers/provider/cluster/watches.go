@@ -42,8 +42,8 @@ const controllerName = "metal3cluster"
 
 // Remote are the connections to the clusters that hold the hosts.
 type Remote interface {
-	// Site is the connection of a user, or an *identity.Problem. It never waits.
-	Site(ctx context.Context, user remote.User, ref identity.Ref) (remote.Site, error)
+	// Site is the connection of a user, or why there is none. It never waits.
+	Site(user remote.User, ref identity.Ref) (remote.Site, *identity.Problem)
 	// Release gives the connection of a user up.
 	Release(user remote.User)
 	// Source wakes a controller for users of a kind.

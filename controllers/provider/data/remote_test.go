@@ -49,7 +49,7 @@ type site struct {
 	to remote.Site
 }
 
-func (s site) Site(context.Context, remote.User, identity.Ref) (remote.Site, error) {
+func (s site) Site(remote.User, identity.Ref) (remote.Site, *identity.Problem) {
 	return s.to, nil
 }
 
@@ -79,7 +79,7 @@ func TestRemoteWordsAreNotShown(t *testing.T) {
 	}
 	r := &Reconciler{
 		Client: cached, Live: cached, Secrets: secretwatch.New(nil), Metrics: metrics, Recorder: recorder, Clock: clock.RealClock{},
-		Hosts: hostclaims.Clients{Client: cached, Remote: site{to: remote.Site{Target: target, Client: hostile, Live: hostile}}},
+		Hosts: hostclaims.Clients{Client: cached, Remote: site{to: remote.NewSite(target, hostile, hostile)}},
 		kinds: metal3Only{},
 	}
 	var shown []string

@@ -36,6 +36,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
@@ -46,41 +47,23 @@ var errNameTaken = errors.New("the name of the HostClaim is taken")
 
 // Client reads and writes the claim of one machine, where that is, and what lies next to it.
 type Client struct {
-	place
-
+	clients Clients
 	machine *infrav1.Metal3Machine
+	// before is the machine as it was read; it gets the record, too. Nil where none is written.
+	before *infrav1.Metal3Machine
 	// namespace is that of the claim.
 	namespace string
 	// client reads from the cache of the claim's cluster, and writes to it. live reads past that cache.
 	client client.Client
 	live   client.Reader
-	// source reads past the cache of the machine's cluster.
-	source client.Reader
-	// kept means that the claim was made in the namespace of the machine and handed over to its identityRef.
-	kept bool
-	// recorded means that the machine names another cluster as that of its claim.
+	// record identifies a claim in another cluster; nil in the machine's own namespace. It is on the machine
+	// if recorded is set, else it will be.
+	record   *identity.Record
 	recorded bool
-	// listen has the machine woken by claims of an origin; it does nothing in the machine's own namespace.
-	listen func(origin string)
-}
-
-// place is what differs between the cluster of the machine and another one.
-type place interface {
-	// Remote is the namespace and the origin of the claim; nil in the machine's own namespace.
-	Remote() *claims.Remote
-	// find returns the claim that the cache shows, nil if it shows none. Rival reports whether a copy of the
-	// machine has it.
-	find(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error)
-	// findLive is find past the cache, by all that may identify the claim.
-	findLive(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error)
-	// foreign reports whether a claim of the name that a new one would get belongs to something else.
-	foreign(claim *bmov1alpha1.HostClaim) bool
-	// prepare comes before a write of the claim, which is nil if the machine is to get one.
-	prepare(ctx context.Context, held *bmov1alpha1.HostClaim) error
 }
 
 // Kept reports whether the claim was made in the namespace of the machine and handed over to its identityRef.
-func (c *Client) Kept() bool { return c.kept }
+func (c *Client) Kept() bool { return c.record != nil && c.record.Claim != "" }
 
 // Find returns the claim of the machine, nil if there is none, and whether a copy of the machine in another
 // management cluster has taken it over. If the cache shows no claim, it reads past the cache before the
@@ -104,10 +87,10 @@ func (c *Client) Seen(ctx context.Context) (*bmov1alpha1.HostClaim, error) {
 // ConfirmUnclaimed fails with a conflict if the machine has adopted a claim that the cache does not show as
 // its own yet: it would take a second one. In another cluster Find has looked.
 func (c *Client) ConfirmUnclaimed(ctx context.Context) error {
-	if c.Remote() != nil {
+	if c.record != nil {
 		return nil
 	}
-	held, err := ownOf(ctx, c.live, c.machine)
+	held, err := c.ofCluster(ctx)
 	if err == nil && held != nil {
 		err = patch.Conflict("the machine has HostClaim %s by now", held.Name)
 	}
@@ -117,7 +100,7 @@ func (c *Client) ConfirmUnclaimed(ctx context.Context) error {
 // InTheWay returns the claim of something else that has the name which a new one would get; nil if there is none.
 func (c *Client) InTheWay(ctx context.Context) (*bmov1alpha1.HostClaim, error) {
 	claim, err := c.get(ctx, c.client, newName(c.machine.Name, c.Remote()))
-	if claim != nil && !c.foreign(claim) {
+	if claim != nil && c.standing(claim) != identity.Foreign {
 		claim = nil
 	}
 	return claim, err
@@ -180,7 +163,7 @@ func (c *Client) Apply(ctx context.Context, wanted claims.Wanted, current *bmov1
 	}
 	ctrl.LoggerFrom(ctx).Info(step(current, wanted), "HostClaim", klog.KObj(desired))
 	err := patch.Apply(ctx, c.client, desired, infrav1.MachineFieldOwner)
-	if current == nil && c.Remote() != nil && apierrors.IsConflict(err) {
+	if current == nil && c.record != nil && apierrors.IsConflict(err) {
 		return nil, c.explainTaken(ctx, desired.Name, err)
 	}
 	if err != nil {
@@ -205,7 +188,7 @@ func step(current *bmov1alpha1.HostClaim, wanted claims.Wanted) string {
 // origin. No event reports such a claim, so the pass fails and is repeated with a growing delay.
 func (c *Client) explainTaken(ctx context.Context, name string, conflict error) error {
 	claim, err := c.get(ctx, c.live, name)
-	if err != nil || claim == nil || !c.foreign(claim) {
+	if err != nil || claim == nil || c.standing(claim) != identity.Foreign {
 		return errors.Join(err, conflict)
 	}
 	return &Failure{Err: errNameTaken, Wait: conditions.Wait{Reason: infrav1.HostClaimNameTakenReason, Message: fmt.Sprintf(
@@ -230,9 +213,9 @@ func (c *Client) Adopt(ctx context.Context, claim *bmov1alpha1.HostClaim, keeper
 func (c *Client) Reserve(ctx context.Context, claim *bmov1alpha1.HostClaim, keeper claims.Keeper, until time.Time) error {
 	ctrl.LoggerFrom(ctx).Info("Reserving HostClaim for the next machine", "HostClaim", klog.KObj(claim),
 		keeper.Reference.Kind, klog.KRef(c.machine.Namespace, keeper.Reference.Name))
-	reserved := claims.Reserve(claim, OwnerOf(c.machine), keeper, until, c.Remote() != nil)
+	reserved := claims.Reserve(claim, OwnerOf(c.machine), keeper, until, c.record != nil)
 	err := c.Patch(ctx, claim, claims.WithCleaning(reserved, c.machine.Spec.AutomatedCleaningMode))
-	if err != nil || c.Remote() == nil {
+	if err != nil || c.record == nil {
 		return err
 	}
 	return c.dropCopies(ctx, claim)
@@ -272,7 +255,7 @@ func (c *Client) Confirm(ctx context.Context, claim *bmov1alpha1.HostClaim) erro
 
 // Unpause lets the hostclaim manager go on with a claim that Pause has kept it off.
 func (c *Client) Unpause(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	if claim == nil || c.Remote() != nil {
+	if claim == nil || c.record != nil {
 		return nil
 	}
 	return c.repause(ctx, claim, false)
@@ -302,7 +285,7 @@ func (c *Client) ReservedFor(ctx context.Context, keeper types.UID, listen bool)
 		c.listen(string(keeper))
 	}
 	index := keeperIndex
-	if c.Remote() != nil {
+	if c.record != nil {
 		index = remote.OriginIndex
 	}
 	var list bmov1alpha1.HostClaimList
@@ -321,7 +304,7 @@ func (c *Client) LeftBy(ctx context.Context) (*bmov1alpha1.HostClaim, error) {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	claim, err := c.get(ctx, c.client, ref.Name)
-	if claim != nil && c.Remote() != nil { // what came before the machine listens is read again
+	if claim != nil && c.record != nil { // what came before the machine listens is read again
 		c.listen(claim.Labels[infrav1.OriginKey])
 		claim, err = c.get(ctx, c.client, ref.Name)
 	}
@@ -338,11 +321,7 @@ func leftBy(claim *bmov1alpha1.HostClaim, machine *infrav1.Metal3Machine) bool {
 
 // get reads a claim; nil if there is none of the name.
 func (c *Client) get(ctx context.Context, reader client.Reader, name string) (*bmov1alpha1.HostClaim, error) {
-	return get(ctx, reader, client.ObjectKey{Namespace: c.namespace, Name: name})
-}
-
-func get(ctx context.Context, reader client.Reader, key client.ObjectKey) (*bmov1alpha1.HostClaim, error) {
-	claim := &bmov1alpha1.HostClaim{}
+	claim, key := &bmov1alpha1.HostClaim{}, client.ObjectKey{Namespace: c.namespace, Name: name}
 	if err := reader.Get(ctx, key, claim); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil //nolint:nilnil // there is none

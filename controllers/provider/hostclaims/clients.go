@@ -24,7 +24,6 @@ package hostclaims
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -57,8 +56,8 @@ type Kinds interface {
 
 // Connections are the connections to other clusters.
 type Connections interface {
-	// Site is the connection of a user, or an *identity.Problem. It never waits.
-	Site(ctx context.Context, user remote.User, ref identity.Ref) (remote.Site, error)
+	// Site is the connection of a user, or why there is none. It never waits.
+	Site(user remote.User, ref identity.Ref) (remote.Site, *identity.Problem)
 	// Bind has the user woken by claims of this origin.
 	Bind(user remote.User, origin string)
 	// Release gives the connection of a user up.
@@ -113,7 +112,7 @@ func (c Clients) For(ctx context.Context, m Machine) (*Client, conditions.Wait, 
 	case problem != nil:
 		return nil, conditions.Wait(*problem), nil //nolint:nilerr // A condition shows it.
 	case found:
-		return c.connect(ctx, m, &record, record.Ref(m.Now.Namespace))
+		return c.connect(ctx, m, record.Ref(m.Now.Namespace), &record)
 	}
 	served, err := c.served(ctx)
 	if err != nil {
@@ -124,16 +123,17 @@ func (c Clients) For(ctx context.Context, m Machine) (*Client, conditions.Wait, 
 	if err != nil {
 		return nil, conditions.Wait{}, err
 	}
-	answer := identity.Resolve(m.Now.Namespace, nil, m.requested(settled))
-	if answer.Remote {
-		return c.connect(ctx, m, nil, answer.Ref)
+	asked := m.asked()
+	if asked != nil && !settled {
+		return c.connect(ctx, m, identity.Of(m.Now.Namespace, asked), nil)
 	}
 	c.Remote.Release(userOf(m.Now))
 	switch {
 	case !served:
 		return nil, conditions.Wait{}, nil
-	case answer.Note != "" && m.Now.DeletionTimestamp.IsZero():
-		return own, conditions.Wait{Reason: infrav1.IdentityNotUsedReason, Message: answer.Note}, nil
+	case asked != nil && m.Now.DeletionTimestamp.IsZero():
+		return own, conditions.Wait{Reason: infrav1.IdentityNotUsedReason, Message: fmt.Sprintf("This machine keeps its HostClaim and its "+
+			"server in this cluster; the identityRef to Secret %q counts for new machines only", asked.Name)}, nil
 	default:
 		return own, conditions.Wait{}, nil
 	}
@@ -146,13 +146,12 @@ func (c Clients) served(ctx context.Context) (bool, error) {
 	return c.Local.Available(ctx)
 }
 
-// requested are the identityRefs as they are now. A machine that is settled keeps its claim in this cluster.
-func (m Machine) requested(settled bool) identity.Requested {
-	asked := identity.Requested{Machine: m.Now.Spec.IdentityRef, HasLocalClaim: settled}
-	if m.Infra != nil {
-		asked.Cluster = m.Infra.Spec.IdentityRef
+// asked is the identityRef as it is now: that of the machine, else that of its Metal3Cluster.
+func (m Machine) asked() *infrav1.IdentityReference {
+	if m.Now.Spec.IdentityRef == nil && m.Infra != nil {
+		return m.Infra.Spec.IdentityRef
 	}
-	return asked
+	return m.Now.Spec.IdentityRef
 }
 
 // settled reports whether a machine without a record has its claim, or its server, in this cluster. One that
@@ -170,20 +169,14 @@ func (c *Client) settled(ctx context.Context, served bool) (bool, error) {
 }
 
 // connect returns the client for claims of another cluster. The record is nil before the first write there.
-func (c Clients) connect(ctx context.Context, m Machine, record *identity.Record, ref identity.Ref) (*Client, conditions.Wait, error) {
-	user := userOf(m.Now)
-	site, err := c.Remote.Site(ctx, user, ref)
-	var problem *identity.Problem
-	switch {
-	case errors.As(err, &problem):
-		return nil, conditions.Wait(*problem), nil
-	case err != nil:
-		return nil, conditions.Wait{Reason: infrav1.IdentityUnreachableReason, Message: fmt.Sprintf(
-			"The cluster that Secret %q leads to cannot be used", ref.Secret)}, err
+func (c Clients) connect(ctx context.Context, m Machine, ref identity.Ref, record *identity.Record) (*Client, conditions.Wait, error) {
+	site, problem := c.Remote.Site(userOf(m.Now), ref)
+	if problem != nil {
+		return nil, conditions.Wait(*problem), nil //nolint:nilerr // A condition shows it.
 	}
 	if record == nil {
 		fresh := identity.NewRecord(OwnerOf(m.Now), ref, site.Target, string(uuid.NewUUID()))
-		return c.remote(m, site, fresh, false).Client, conditions.Wait{Reason: infrav1.IdentityConnectedReason}, nil
+		return c.remote(m, site, fresh, false), conditions.Wait{Reason: infrav1.IdentityConnectedReason}, nil
 	}
 	followed, problem := record.Follow(site.Target, m.Now.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
 	if problem != nil {
@@ -195,10 +188,8 @@ func (c Clients) connect(ctx context.Context, m Machine, record *identity.Record
 			return nil, conditions.Wait{Reason: infrav1.IdentityConnectingReason, Message: "The machine cannot be written"}, err
 		}
 	}
-	c.Remote.Bind(user, record.Origin)
-	return there.Client, conditions.Wait{
-		Reason: infrav1.IdentityConnectedReason, Message: identity.Resolve(m.Now.Namespace, record, m.requested(false)).Note,
-	}, nil
+	there.listen(record.Origin)
+	return there, conditions.Wait{Reason: infrav1.IdentityConnectedReason, Message: record.Note(m.asked())}, nil
 }
 
 // Release gives up what is kept for a machine that is gone.
@@ -242,19 +233,12 @@ func (c Clients) Of(ctx context.Context, machine *infrav1.Metal3Machine) (*Clien
 		return nil, false, err
 	}
 	user := userOf(machine)
-	site, err := c.Remote.Site(ctx, user, record.Ref(machine.Namespace))
-	if gone := c.releaseGone(ctx, machine, user); gone != nil {
-		return nil, false, gone
-	}
-	var unusable *identity.Problem
-	switch {
-	case errors.As(err, &unusable):
-		return nil, false, nil
-	case err != nil:
-		return nil, false, fmt.Errorf("connect by Secret %s: %w", record.Secret, err)
+	site, unusable := c.Remote.Site(user, record.Ref(machine.Namespace))
+	if err := c.releaseGone(ctx, machine, user); err != nil || unusable != nil {
+		return nil, false, err
 	}
 	_, moved := record.Follow(site.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
-	return c.remote(Machine{Now: machine}, site, record, true).Client, moved == nil, nil
+	return c.remote(Machine{Now: machine}, site, record, true), moved == nil, nil
 }
 
 // Host returns what is published of the host behind the claim of a machine, and whether anything is.

@@ -49,15 +49,15 @@ var errBroken = errors.New("broken")
 
 // sites are connections whose answer is given.
 type sites struct {
-	site  remote.Site
-	err   error
-	freed []remote.User
-	asked bool
+	site    remote.Site
+	problem *identity.Problem
+	freed   []remote.User
+	asked   bool
 }
 
-func (s *sites) Site(context.Context, remote.User, identity.Ref) (remote.Site, error) {
+func (s *sites) Site(remote.User, identity.Ref) (remote.Site, *identity.Problem) {
 	s.asked = true
-	return s.site, s.err
+	return s.site, s.problem
 }
 
 func (s *sites) Bind(remote.User, string) {}
@@ -80,16 +80,12 @@ func TestHost(t *testing.T) {
 		change func(m *infrav1.Metal3Machine, r *Clients, s *sites)
 		want   string // UID of the host; empty for none
 		freed  bool
-		err    bool
 		// unasked is set if no connection is asked for.
 		unasked bool
 	}{
 		"the host is where the record leads": {want: "far"},
 		"while there is a problem, nothing is known": {change: func(_ *infrav1.Metal3Machine, _ *Clients, s *sites) {
-			s.err = &identity.Problem{Reason: "Unreachable"}
-		}},
-		"another error is one": {err: true, change: func(_ *infrav1.Metal3Machine, _ *Clients, s *sites) {
-			s.err = errBroken
+			s.problem = &identity.Problem{Reason: "Unreachable"}
 		}},
 		"where the claim was not made, nothing is looked for": {change: func(_ *infrav1.Metal3Machine, _ *Clients, s *sites) {
 			s.site.Target.Server = "https://other.example"
@@ -126,7 +122,7 @@ func TestHost(t *testing.T) {
 				tc.change(m, &r, s)
 			}
 			host, found, err := r.Host(t.Context(), m)
-			if (err != nil) != tc.err || found != (tc.want != "") || host.UID != tc.want {
+			if err != nil || found != (tc.want != "") || host.UID != tc.want {
 				t.Errorf("host %q, found %v, error %v", host.UID, found, err)
 			}
 			if tc.unasked && s.asked {
@@ -176,7 +172,7 @@ func hostOf(t *testing.T) (*infrav1.Metal3Machine, Clients, *sites) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sites{site: remote.Site{Target: target, Client: reader, Live: reader}}
+	s := &sites{site: remote.NewSite(target, reader, reader)}
 	return m, Clients{Client: reader, Local: served(true), Remote: s}, s
 }
 
@@ -231,6 +227,29 @@ func TestClaimThatWasAdoptedAndMoved(t *testing.T) {
 	}
 }
 
+// TestAsked shows which identityRef counts for a machine without a record.
+func TestAsked(t *testing.T) {
+	mine, its := &infrav1.IdentityReference{Name: "m"}, &infrav1.IdentityReference{Name: "c"}
+	cluster := &infrav1.Metal3Cluster{Spec: infrav1.Metal3ClusterSpec{IdentityRef: its}}
+	for name, tc := range map[string]struct {
+		own   *infrav1.IdentityReference
+		infra *infrav1.Metal3Cluster
+		want  *infrav1.IdentityReference
+	}{
+		"without a reference there is none":                   {infra: &infrav1.Metal3Cluster{}},
+		"without a Metal3Cluster there is none":               {},
+		"the Metal3Cluster's counts for machines without one": {infra: cluster, want: its},
+		"the machine's own wins":                              {own: mine, infra: cluster, want: mine},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Machine{Now: &infrav1.Metal3Machine{Spec: infrav1.Metal3MachineSpec{IdentityRef: tc.own}}, Infra: tc.infra}
+			if got := m.asked(); got != tc.want {
+				t.Errorf("asked for %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestChoose shows which of several claims of one origin is the machine's.
 func TestChoose(t *testing.T) {
 	m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1", UID: "uid-1"}}
@@ -258,7 +277,14 @@ func TestChoose(t *testing.T) {
 		"that of another origin is no rival's": {claims: []bmov1alpha1.HostClaim{claim("c", "o-2", "m-1")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held, rival := choose(tc.claims, m, record)
+			reader := interceptor.NewClient(server.Client, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, into client.ObjectList, _ ...client.ListOption) error {
+				into.(*bmov1alpha1.HostClaimList).Items = tc.claims //nolint:forcetypeassert // nothing else is listed
+				return nil
+			}})
+			held, rival, err := (&Client{machine: m, record: &record, client: reader}).find(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			got := ""
 			if held != nil {
 				got = held.Name

@@ -67,7 +67,7 @@ func (c *Client) CopySecrets(
 // any more, after the claim was given its copy changes nothing: the server has it.
 func (c *Client) copySecret(ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, refuses Refuses) (conditions.Wait, error) {
 	source := &corev1.Secret{}
-	err := c.source.Get(ctx, client.ObjectKey{Namespace: c.machine.Namespace, Name: wanted.Source}, source)
+	err := c.clients.Live.Get(ctx, client.ObjectKey{Namespace: c.machine.Namespace, Name: wanted.Source}, source)
 	switch {
 	case wanted.NamedBy(claim) && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 		return conditions.Wait{}, nil

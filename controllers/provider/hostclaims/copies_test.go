@@ -37,8 +37,10 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 const content = "a-secret-that-must-not-be-shown"
@@ -65,7 +67,7 @@ func newCopying(t *testing.T, secret *corev1.Secret) *copying {
 	server.Create(t, claim)
 	machine := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: here, Name: "m-1"}}
 	return &copying{t: t, claim: claim, Client: &Client{
-		machine: machine, namespace: there, client: server.Client, live: server.Client, source: server.Client,
+		clients: Clients{Live: server.Client}, machine: machine, namespace: there, client: server.Client, live: server.Client,
 	}}
 }
 
@@ -123,7 +125,7 @@ func TestCopySecrets(t *testing.T) {
 		c.claim.Spec.Image = &bmov1alpha1.Image{URL: "http://x/i"}
 	}
 	secretsFail := func(err error) func(*copying) {
-		return func(c *copying) { c.source = c.through(getFails[*corev1.Secret](err)) }
+		return func(c *copying) { c.clients.Live = c.through(getFails[*corev1.Secret](err)) }
 	}
 	forbiddenError := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "boot", errBroken)
 	foreign := func(change func(*corev1.Secret)) func(*copying) {
@@ -310,7 +312,7 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 		t.Fatalf("missing is %v, error %v", missing, err)
 	}
 	c.claim.Labels[infrav1.OriginKey] = "o-2"
-	c.client = sanitizingClient{server.Client}
+	c.client = remote.NewSite(identity.Target{Namespace: c.claim.Namespace}, server.Client, server.Client).Client
 	for range 2 { // the second time nothing changes
 		if missing, err := c.copies(claims.PullSecretCopy("after")); err != nil || missing.Reason != "" {
 			t.Fatalf("missing is %v, error %v", missing, err)

@@ -72,172 +72,142 @@ func hostUID(data *bmov1alpha1.HardwareData) []string {
 	return []string{data.Annotations[infrav1.HostUIDAnnotation]}
 }
 
-// ownNamespace is the place of claims in the namespace of their machine, which names them by UID.
-type ownNamespace struct{ *Client }
-
 // own is the client for the machine's own namespace, whether its claim is there or not.
 func (c Clients) own(machine *infrav1.Metal3Machine) *Client {
-	own := &Client{machine: machine, namespace: machine.Namespace, client: c.Client, live: c.Live, source: c.Live, listen: func(string) {}}
-	own.place = ownNamespace{own}
-	return own
-}
-
-// Remote is nil: the claim is in the namespace of its machine.
-func (ownNamespace) Remote() *claims.Remote { return nil }
-
-func (p ownNamespace) find(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error) {
-	var list bmov1alpha1.HostClaimList
-	err = p.client.List(ctx, &list, client.InNamespace(p.namespace), client.MatchingFields{consumerUIDIndex: string(p.machine.UID)})
-	if err != nil {
-		return nil, false, fmt.Errorf("list HostClaims of consumer %s: %w", p.machine.UID, err)
-	}
-	return oldest(slices.DeleteFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool { return p.foreign(&claim) })), false, nil
-}
-
-// findLive reads the claim by its name, and by the one that the status reports, which an adopted claim has.
-// A move loses that status.
-func (p ownNamespace) findLive(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error) {
-	names, reported := []string{claims.Name(p.machine.Name)}, p.machine.Status.HostClaim
-	if reported != nil && reported.Name != names[0] {
-		names = append(names, reported.Name)
-	}
-	for _, name := range names {
-		claim, err := p.get(ctx, p.live, name)
-		if err != nil || (claim != nil && !p.foreign(claim)) {
-			return claim, false, err
-		}
-	}
-	if reported != nil {
-		return nil, false, nil
-	}
-	held, err = ownOf(ctx, p.live, p.machine)
-	return held, false, err
-}
-
-// ownOf looks through the claims of the Cluster of a machine for one that belongs to it.
-func ownOf(ctx context.Context, live client.Reader, machine *infrav1.Metal3Machine) (*bmov1alpha1.HostClaim, error) {
-	var list bmov1alpha1.HostClaimList
-	cluster := machine.Labels[clusterv1.ClusterNameLabel]
-	err := live.List(ctx, &list, client.InNamespace(machine.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
-	if err != nil {
-		return nil, fmt.Errorf("list the HostClaims of Cluster %s: %w", cluster, err)
-	}
-	return oldest(slices.DeleteFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool {
-		return !claims.BelongsTo(&claim, OwnerOf(machine))
-	})), nil
-}
-
-func (p ownNamespace) foreign(claim *bmov1alpha1.HostClaim) bool {
-	return !claims.BelongsTo(claim, OwnerOf(p.machine))
-}
-
-func (ownNamespace) prepare(context.Context, *bmov1alpha1.HostClaim) error { return nil }
-
-// otherCluster is the place of claims in another cluster, where the origin of the machine identifies
-// them.
-type otherCluster struct {
-	*Client
-
-	clients Clients
-	// before is the machine as it was read; it gets the record, too. Nil where none is written.
-	before *infrav1.Metal3Machine
-	// record is on the machine if recorded is set, else what will be.
-	record identity.Record
+	return &Client{clients: c, machine: machine, namespace: machine.Namespace, client: c.Client, live: c.Live}
 }
 
 // remote is the client for the cluster that a connection leads to.
-func (c Clients) remote(m Machine, site remote.Site, record identity.Record, recorded bool) *otherCluster {
-	there := &Client{
-		machine: m.Now, namespace: site.Target.Namespace,
-		client: sanitizingClient{site.Client}, live: sanitizingReader{site.Live}, source: c.Live, recorded: recorded, kept: record.Claim != "",
-		listen: func(origin string) { c.Remote.Bind(userOf(m.Now), origin) },
+func (c Clients) remote(m Machine, site remote.Site, record identity.Record, recorded bool) *Client {
+	return &Client{
+		clients: c, machine: m.Now, before: m.Before, namespace: site.Target.Namespace,
+		client: site.Client, live: site.Live, record: &record, recorded: recorded,
 	}
-	p := &otherCluster{Client: there, clients: c, before: m.Before, record: record}
-	there.place = p
-	return p
 }
 
-// Remote is the namespace and the origin in the other cluster.
-func (p *otherCluster) Remote() *claims.Remote {
-	return &claims.Remote{Namespace: p.namespace, Origin: p.record.Origin}
+// Remote is the namespace and the origin of the claim in another cluster; nil in the machine's own namespace.
+func (c *Client) Remote() *claims.Remote {
+	if c.record == nil {
+		return nil
+	}
+	return &claims.Remote{Namespace: c.namespace, Origin: c.record.Origin}
 }
 
-func (p *otherCluster) find(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error) {
-	return p.ofOrigin(ctx, p.client, client.MatchingFields{remote.OriginIndex: p.record.Origin})
+// listen has the machine woken by claims of an origin in another cluster. Those of its own one wake it anyway.
+func (c *Client) listen(origin string) {
+	if c.record != nil {
+		c.clients.Remote.Bind(userOf(c.machine), origin)
+	}
 }
 
-// ofOrigin picks the claim of the machine among those of its origin.
-func (p *otherCluster) ofOrigin(
-	ctx context.Context, reader client.Reader, origin client.ListOption,
-) (held *bmov1alpha1.HostClaim, rival bool, err error) {
+// find returns the claim that the cache shows, nil if it shows none. Rival reports whether a copy of the
+// machine has it.
+func (c *Client) find(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error) {
+	if c.record == nil {
+		return c.pick(ctx, c.client, client.MatchingFields{consumerUIDIndex: string(c.machine.UID)})
+	}
+	return c.pick(ctx, c.client, client.MatchingFields{remote.OriginIndex: c.record.Origin})
+}
+
+// pick lists claims and chooses that of the machine: the oldest that it holds, nil if there is none. Rival
+// reports whether a copy of the machine holds one.
+func (c *Client) pick(ctx context.Context, reader client.Reader, which client.ListOption) (held *bmov1alpha1.HostClaim, rival bool, err error) {
 	var list bmov1alpha1.HostClaimList
-	if err := reader.List(ctx, &list, client.InNamespace(p.namespace), origin); err != nil {
-		return nil, false, fmt.Errorf("list HostClaims of origin %s: %w", p.record.Origin, err)
+	if err := reader.List(ctx, &list, client.InNamespace(c.namespace), which); err != nil {
+		return nil, false, fmt.Errorf("list the HostClaims of Metal3Machine %s: %w", c.machine.Name, err)
 	}
-	held, rival = choose(list.Items, p.machine, p.record)
-	return held, rival, nil
+	rival = slices.ContainsFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool { return c.standing(&claim) == identity.TakenOver })
+	return oldest(slices.DeleteFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool { return c.standing(&claim) != identity.Held })), rival, nil
 }
 
-// choose picks the claim of a machine among those of its origin: the oldest that it holds, nil if there is
-// none. Rival reports whether something else holds one.
-func choose(list []bmov1alpha1.HostClaim, machine *infrav1.Metal3Machine, record identity.Record) (held *bmov1alpha1.HostClaim, rival bool) {
-	var mine []bmov1alpha1.HostClaim
-	for _, claim := range list {
-		switch standing := identity.StandingOf(&claim, OwnerOf(machine), record); {
-		case standing.Held():
-			mine = append(mine, claim)
-		case standing == identity.TakenOver:
-			rival = true
-		}
+// standing is what a claim is to the machine. In its own namespace a claim names the machine by UID; in another
+// cluster the origin of the machine identifies its claim.
+func (c *Client) standing(claim *bmov1alpha1.HostClaim) identity.Standing {
+	switch {
+	case c.record != nil:
+		return identity.StandingOf(claim, OwnerOf(c.machine), *c.record)
+	case claims.BelongsTo(claim, OwnerOf(c.machine)):
+		return identity.Held
+	default:
+		return identity.Foreign
 	}
-	return oldest(mine), rival
 }
 
-func (p *otherCluster) findLive(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error) {
-	held, rival, err = p.ofOrigin(ctx, p.live, client.MatchingLabels{infrav1.OriginKey: p.record.Origin})
+// findLive is find past the cache, by all that may identify the claim.
+func (c *Client) findLive(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error) {
+	if c.record == nil {
+		held, err = c.findOwnLive(ctx)
+		return held, false, err
+	}
+	held, rival, err = c.pick(ctx, c.live, client.MatchingLabels{infrav1.OriginKey: c.record.Origin})
 	if err != nil || held != nil || rival {
 		return held, rival, err
 	}
 	// One that has lost its label, or has not got it yet, still names the machine.
-	claim, err := p.get(ctx, p.live, cmp.Or(p.record.Claim, claims.RemoteName(p.machine.Name, p.record.Origin)))
-	if claim != nil && claims.ConsumerUID(claim) != p.machine.UID {
+	claim, err := c.get(ctx, c.live, cmp.Or(c.record.Claim, claims.RemoteName(c.machine.Name, c.record.Origin)))
+	if claim != nil && claims.ConsumerUID(claim) != c.machine.UID {
 		claim = nil
 	}
 	return claim, false, err
 }
 
-func (p *otherCluster) foreign(claim *bmov1alpha1.HostClaim) bool {
-	return identity.StandingOf(claim, OwnerOf(p.machine), p.record) == identity.Foreign
+// findOwnLive reads the claim by its name, and by the one that the status reports, which an adopted claim has.
+// A move loses that status.
+func (c *Client) findOwnLive(ctx context.Context) (*bmov1alpha1.HostClaim, error) {
+	names, reported := []string{claims.Name(c.machine.Name)}, c.machine.Status.HostClaim
+	if reported != nil && reported.Name != names[0] {
+		names = append(names, reported.Name)
+	}
+	for _, name := range names {
+		claim, err := c.get(ctx, c.live, name)
+		if err != nil || (claim != nil && c.standing(claim) == identity.Held) {
+			return claim, err
+		}
+	}
+	if reported != nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return c.ofCluster(ctx)
 }
 
-// prepare has the machine name the cluster of its claim before the claim exists, and the UID under which it
-// took the claim over afterwards.
-func (p *otherCluster) prepare(ctx context.Context, held *bmov1alpha1.HostClaim) error {
-	if held == nil {
-		p.listen(p.record.Origin)
-	}
-	if p.recorded && (p.record.UID == p.machine.UID || (held != nil && claims.ConsumerUID(held) != p.machine.UID)) {
+// ofCluster looks through the claims of the Cluster of a machine, past the cache, for one that belongs to it.
+func (c *Client) ofCluster(ctx context.Context) (*bmov1alpha1.HostClaim, error) {
+	claim, _, err := c.pick(ctx, c.live, client.MatchingLabels{clusterv1.ClusterNameLabel: c.machine.Labels[clusterv1.ClusterNameLabel]})
+	return claim, err
+}
+
+// prepare comes before a write of the claim, which is nil if the machine is to get one: it has the machine name
+// another cluster as that of its claim before the claim exists, and the UID under which it took the claim over
+// afterwards.
+func (c *Client) prepare(ctx context.Context, held *bmov1alpha1.HostClaim) error {
+	if c.record == nil {
 		return nil
 	}
-	if !p.recorded {
-		if err := p.confirmUnsettled(ctx); err != nil {
+	if held == nil {
+		c.listen(c.record.Origin)
+	}
+	if c.recorded && (c.record.UID == c.machine.UID || (held != nil && claims.ConsumerUID(held) != c.machine.UID)) {
+		return nil
+	}
+	if !c.recorded {
+		if err := c.confirmUnsettled(ctx); err != nil {
 			return err
 		}
 	}
-	renewed := p.record
-	renewed.UID = p.machine.UID
-	return p.writeRecord(ctx, renewed)
+	renewed := *c.record
+	renewed.UID = c.machine.UID
+	return c.writeRecord(ctx, renewed)
 }
 
 // confirmUnsettled fails with a conflict if the machine has a claim in its own namespace that the cache does
 // not show yet.
-func (p *otherCluster) confirmUnsettled(ctx context.Context) error {
-	if !p.clients.Local.Started() {
+func (c *Client) confirmUnsettled(ctx context.Context) error {
+	if !c.clients.Local.Started() {
 		return nil
 	}
-	key := client.ObjectKey{Namespace: p.machine.Namespace, Name: claims.Name(p.machine.Name)}
-	claim, err := get(ctx, p.clients.Live, key)
-	if err == nil && claim != nil && claims.BelongsTo(claim, OwnerOf(p.machine)) {
+	own := c.clients.own(c.machine)
+	claim, err := own.get(ctx, own.live, claims.Name(c.machine.Name))
+	if err == nil && claim != nil && own.standing(claim) == identity.Held {
 		err = patch.Conflict("the machine has a HostClaim in its own namespace by now")
 	}
 	return err
@@ -246,21 +216,21 @@ func (p *otherCluster) confirmUnsettled(ctx context.Context) error {
 // writeRecord puts the record on the machine. It is written on its own, and only if the machine has not
 // changed since it was read: a machine that is being deleted must not be let go by a pass that has not seen
 // the record.
-func (p *otherCluster) writeRecord(ctx context.Context, record identity.Record) error {
+func (c *Client) writeRecord(ctx context.Context, record identity.Record) error {
 	ctrl.LoggerFrom(ctx).Info("Recording where the HostClaim is", "server", record.Server, "namespace", record.Namespace)
-	after := p.before.DeepCopy()
+	after := c.before.DeepCopy()
 	if after.Annotations == nil {
 		after.Annotations = map[string]string{}
 	}
 	maps.Copy(after.Annotations, record.Annotations())
-	if err := p.clients.Client.Patch(ctx, after, patch.Locked(p.before)); err != nil {
+	if err := c.clients.Client.Patch(ctx, after, patch.Locked(c.before)); err != nil {
 		return fmt.Errorf("record the identity: %w", err)
 	}
 	// The patch at the end of the pass must not be refused because of this one.
-	for _, m := range []*infrav1.Metal3Machine{p.before, p.machine} {
+	for _, m := range []*infrav1.Metal3Machine{c.before, c.machine} {
 		m.Annotations, m.ResourceVersion = maps.Clone(after.Annotations), after.ResourceVersion
 	}
-	p.record, p.recorded = record, true
+	c.record, c.recorded = &record, true
 	return nil
 }
 

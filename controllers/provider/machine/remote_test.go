@@ -62,9 +62,7 @@ func siteIn(t *testing.T, server *apitest.Server, namespace string, calls interc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &connections{site: remote.Site{
-		Target: identity.Target{Server: "https://hosts.example", Namespace: namespace}, Client: reader, Live: reader,
-	}}
+	return &connections{site: remote.NewSite(identity.Target{Server: "https://hosts.example", Namespace: namespace}, reader, reader)}
 }
 
 // beyond is a world whose machine has its claim in another namespace, which stands
@@ -229,11 +227,10 @@ func (o touching) List(ctx context.Context, into client.ObjectList, opts ...clie
 // TestRemoteProblems shows what becomes of a machine whose claim cannot be used.
 func TestRemoteProblems(t *testing.T) {
 	tests := map[string]struct {
-		answer    error
+		answer    *identity.Problem
 		change    func(*cast)
 		condition string
 		message   string
-		wantErr   bool
 	}{
 		"a problem of the connection is told": {
 			answer:    &identity.Problem{Reason: "Unreachable", Message: "no answer"},
@@ -254,9 +251,6 @@ func TestRemoteProblems(t *testing.T) {
 			},
 			condition: "IdentityReady/True/Connected",
 		},
-		"another error is tried again": {
-			answer: errBroken, condition: "IdentityReady/False/Unreachable", message: `"hosts"`, wantErr: true,
-		},
 		"a record that cannot be read holds everything": {
 			change: func(c *cast) {
 				metav1.SetMetaDataAnnotation(&c.machine.ObjectMeta, infrav1.EffectiveIdentityAnnotation, "?")
@@ -275,9 +269,9 @@ func TestRemoteProblems(t *testing.T) {
 				change = append(change, tc.change)
 			}
 			w, there := beyond(t, interceptor.Funcs{}, change...)
-			w.HostClaims.Remote.(*connections).err = tc.answer //nolint:forcetypeassert // see beyond
+			w.HostClaims.Remote.(*connections).problem = tc.answer //nolint:forcetypeassert // see beyond
 			m, err := w.settle()
-			if (err != nil) != tc.wantErr {
+			if err != nil {
 				t.Errorf("error is %v", err)
 			}
 			w.expect(m, tc.condition, tc.message)
@@ -517,12 +511,12 @@ func TestAbandonment(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := w.HostClaims.Remote.(*connections) //nolint:forcetypeassert // see beyond
-	there.err = &identity.Problem{Reason: "Connecting", Message: "m"}
+	there.problem = &identity.Problem{Reason: "Connecting", Message: "m"}
 	m, err := w.settle()
 	if err != nil || m == nil || meta.FindStatusCondition(m.Status.Conditions, "HostClaimReady") != nil {
 		t.Fatalf("before it is known whether the claim can be deleted, the machine is %v, error %v", m, err)
 	}
-	there.err = &identity.Problem{Reason: "Unreachable", Message: "no answer"}
+	there.problem = &identity.Problem{Reason: "Unreachable", Message: "no answer"}
 	recorder := events.NewFakeRecorder(10)
 	w.Recorder = recorder
 	if m, err := w.settle(); m != nil || err != nil {

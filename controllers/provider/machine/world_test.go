@@ -280,16 +280,16 @@ func (s served) Started() bool { return bool(s) }
 
 // connections are connections to other clusters whose answer is given.
 type connections struct {
-	site  remote.Site
-	err   error
-	asked []identity.Ref
-	bound string
-	freed int
+	site    remote.Site
+	problem *identity.Problem
+	asked   []identity.Ref
+	bound   string
+	freed   int
 }
 
-func (c *connections) Site(_ context.Context, _ remote.User, ref identity.Ref) (remote.Site, error) {
+func (c *connections) Site(_ remote.User, ref identity.Ref) (remote.Site, *identity.Problem) {
 	c.asked = append(c.asked, ref)
-	return c.site, c.err
+	return c.site, c.problem
 }
 
 func (c *connections) Bind(_ remote.User, origin string) { c.bound = origin }

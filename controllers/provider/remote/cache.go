@@ -69,8 +69,7 @@ func (c *connection) open(ctx context.Context, target identity.Target, running *
 	if problem := c.await(ctx, target, filled); problem != nil {
 		return problem
 	}
-	own := client.NewNamespacedClient(live, target.Namespace)
-	c.registry.settle(ctx, c, state{site: Site{Target: target, Client: &halfCached{Client: own, cache: held}, Live: own}})
+	c.registry.settle(ctx, c, state{site: NewSite(target, live, held)})
 	return nil
 }
 
@@ -242,33 +241,6 @@ func originOfOwner(ctx context.Context, reader client.Reader, o client.Object) s
 		}
 	}
 	return ""
-}
-
-// halfCached reads from the cache what is in it, and all else from the server.
-type halfCached struct {
-	client.Client
-
-	cache client.Reader
-}
-
-// Get reads one object.
-func (h *halfCached) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-	switch o.(type) {
-	case *bmov1alpha1.HostClaim, *bmov1alpha1.HardwareData, *metav1.PartialObjectMetadata:
-		return h.cache.Get(ctx, key, o, options...)
-	default:
-		return h.Client.Get(ctx, key, o, options...)
-	}
-}
-
-// List lists objects.
-func (h *halfCached) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	switch list.(type) {
-	case *bmov1alpha1.HostClaimList, *bmov1alpha1.HardwareDataList, *metav1.PartialObjectMetadataList:
-		return h.cache.List(ctx, list, options...)
-	default:
-		return h.Client.List(ctx, list, options...)
-	}
 }
 
 // kinds are the kinds that this package uses, with their resources: other clusters are not

@@ -55,10 +55,8 @@ func explain(err error) string {
 // can still be tested for.
 func Sanitize(err error) error { return sanitize(err, false) }
 
-// SanitizeSecret is Sanitize for a request that holds a secret. The answer may repeat
-// the secret, so that only its status code is shown.
-func SanitizeSecret(err error) error { return sanitize(err, true) }
-
+// sanitize is Sanitize. The answer to a request that holds a secret may repeat the secret, so that
+// only its status code is shown.
 func sanitize(err error, secret bool) error {
 	var status apierrors.APIStatus
 	switch {

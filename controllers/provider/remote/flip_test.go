@@ -60,7 +60,7 @@ func TestAttackConnectionsThatComeAndGo(t *testing.T) {
 		return hang(w, r)
 	})
 	for n := range each {
-		if _, err := w.Site(t.Context(), w.machine("m"), w.ref(secret(each+n))); err == nil {
+		if _, err := w.Site(w.machine("m"), w.ref(secret(each+n))); err == nil {
 			t.Fatal("it is connected at once")
 		}
 		for range 3 {
@@ -94,7 +94,7 @@ func TestAttackSecretThatFlipsBetweenNamespaces(t *testing.T) {
 	}
 	memory(t, fmt.Sprintf("after %d flips", flips))
 	wait(t, w, func() (bool, bool) {
-		site, err := w.Site(t.Context(), user, w.ref("infra"))
+		site, err := w.Site(user, w.ref("infra"))
 		return true, err == nil && site.Target.Namespace == namespaces[(flips-1)%2]
 	})
 	made := 0

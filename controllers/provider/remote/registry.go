@@ -38,7 +38,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -56,20 +55,6 @@ type User struct {
 	// Kind is Metal3Machine or Metal3Cluster.
 	Kind string
 	types.NamespacedName
-}
-
-// Site is one namespace of another cluster, as a user sees it. It is good for one
-// pass; the next one asks again.
-type Site struct {
-	// Target is where the site is. Claims live in its namespace.
-	Target identity.Target
-	// Client reads HostClaims and HardwareData of that namespace from the cache of the
-	// connection, HostClaims only with the label OriginKey; likewise Secrets, as
-	// PartialObjectMetadata. All else it reads from, and everything it writes to, the
-	// server. It refuses other namespaces. Every request ends in bounded time.
-	Client client.Client
-	// Live reads past the cache.
-	Live client.Reader
 }
 
 var _ manager.LeaderElectionRunnable = &Registry{}
@@ -136,10 +121,9 @@ func (r *Registry) NeedLeaderElection() bool {
 }
 
 // Site returns the site that a reference leads to, for a user whom changes of it wake from now
-// on. It never waits for the network: an error is an identity.Problem, with the reason why
-// there is no usable connection at present. A user has one connection, which another reference
-// replaces.
-func (r *Registry) Site(_ context.Context, user User, ref identity.Ref) (Site, error) {
+// on, or why there is no usable connection at present. It never waits for the network. A user has
+// one connection, which another reference replaces.
+func (r *Registry) Site(user User, ref identity.Ref) (Site, *identity.Problem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.memberLocked(user)
@@ -150,10 +134,7 @@ func (r *Registry) Site(_ context.Context, user User, ref identity.Ref) (Site, e
 		r.leaveLocked(user, before)
 	}
 	s := m.credentials.state()
-	if s.problem != nil {
-		return Site{}, s.problem
-	}
-	return s.site, nil
+	return s.site, s.problem
 }
 
 // Release forgets a user. The connection of the last one is closed.

@@ -90,15 +90,15 @@ func TestAnotherTokenOfASharedConnection(t *testing.T) {
 	}
 	w.secret(t, "a", fresh)
 	other := wait(t, w, func() (client.Client, bool) {
-		site, err := w.Site(t.Context(), w.machine("a"), w.ref("a"))
+		site, err := w.Site(w.machine("a"), w.ref("a"))
 		return site.Client, err == nil && site.Client != a.Client
 	})
-	if site, err := w.Site(t.Context(), w.machine("b"), w.ref("b")); err != nil || site.Client != b.Client {
+	if site, err := w.Site(w.machine("b"), w.ref("b")); err != nil || site.Client != b.Client {
 		t.Errorf("b is concerned: %v", err)
 	}
 	w.secret(t, "b", fresh)
 	wait(t, w, func() (bool, bool) {
-		site, err := w.Site(t.Context(), w.machine("b"), w.ref("b"))
+		site, err := w.Site(w.machine("b"), w.ref("b"))
 		return true, err == nil && site.Client == other
 	})
 	if diff := cmp.Diff(map[string]float64{"Connected": 1}, w.gauge(t, "capm3_remote_connections")); diff != "" {
@@ -124,12 +124,12 @@ func TestTheOldConnectionServesUntilTheNewOneIsReady(t *testing.T) {
 	})
 	w.secret(t, "infra", h.kubeconfig(t, token, next.leads))
 	<-asked
-	if site, err := w.Site(t.Context(), user, w.ref("infra")); err != nil || site.Client != before.Client {
+	if site, err := w.Site(user, w.ref("infra")); err != nil || site.Client != before.Client {
 		t.Errorf("the user has %v, %v while the new connection is being made", site.Target, err)
 	}
 	close(proceed)
 	wait(t, w, func() (bool, bool) {
-		site, err := w.Site(t.Context(), user, w.ref("infra"))
+		site, err := w.Site(user, w.ref("infra"))
 		if err != nil {
 			t.Errorf("the user is without a site: %v", err)
 		}

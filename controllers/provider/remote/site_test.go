@@ -245,7 +245,7 @@ func TestTheWatchOfSecretsEndsWithTheLastUser(t *testing.T) {
 	cluster.Kind = "Metal3Cluster"
 	w.Bind(machine, "o")
 	w.Bind(cluster, "o")
-	if _, err := w.Site(t.Context(), cluster, w.ref("infra")); err == nil {
+	if _, err := w.Site(cluster, w.ref("infra")); err == nil {
 		t.Fatal("it is connected at once")
 	}
 	w.site(t, machine, w.ref("infra"))

@@ -18,7 +18,6 @@ package remote_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"testing"
 	"time"
@@ -166,7 +165,7 @@ func (w *world) ref(secret string) identity.Ref {
 func (w *world) site(t *testing.T, user remote.User, ref identity.Ref) remote.Site {
 	t.Helper()
 	return wait(t, w, func() (remote.Site, bool) {
-		site, err := w.Site(t.Context(), user, ref)
+		site, err := w.Site(user, ref)
 		if err != nil {
 			t.Logf("%s: %v", user.Name, err)
 		}
@@ -178,9 +177,8 @@ func (w *world) site(t *testing.T, user remote.User, ref identity.Ref) remote.Si
 func (w *world) problem(t *testing.T, user remote.User, ref identity.Ref, reason string) string {
 	t.Helper()
 	return wait(t, w, func() (string, bool) {
-		_, err := w.Site(t.Context(), user, ref)
-		var problem *identity.Problem
-		if !errors.As(err, &problem) {
+		_, problem := w.Site(user, ref)
+		if problem == nil {
 			return "", false
 		}
 		return problem.Message, problem.Reason == reason
