@@ -23,7 +23,6 @@ package claims
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"reflect"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -62,8 +61,12 @@ func Name(machine string) string {
 	if len(machine) <= maxNameLength {
 		return machine
 	}
-	sum := sha256.Sum256([]byte(machine))
-	return machine[:maxNameLength-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
+	return machine[:maxNameLength-hashLength-1] + "-" + hashOf(machine)
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])[:hashLength]
 }
 
 // TemplateKind is how Cluster API writes the kind of our templates into what it makes
@@ -138,25 +141,4 @@ func (o Owner) consumer() *corev1.ObjectReference {
 		Name:       o.Name,
 		UID:        o.UID,
 	}
-}
-
-// equalSpecs compares two claims, taking an empty map or list for a missing one.
-func equalSpecs(a, b bmov1alpha1.HostClaimSpec) bool {
-	return reflect.DeepEqual(normalized(a), normalized(b))
-}
-
-func normalized(spec bmov1alpha1.HostClaimSpec) bmov1alpha1.HostClaimSpec {
-	out := *spec.DeepCopy()
-	if len(out.HostSelector.MatchLabels) == 0 {
-		out.HostSelector.MatchLabels = nil
-	}
-	if len(out.HostSelector.MatchExpressions) == 0 {
-		out.HostSelector.MatchExpressions = nil
-	}
-	for i := range out.HostSelector.MatchExpressions {
-		if len(out.HostSelector.MatchExpressions[i].Values) == 0 {
-			out.HostSelector.MatchExpressions[i].Values = nil
-		}
-	}
-	return out
 }

@@ -22,6 +22,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -160,26 +161,15 @@ func PullSecretOf(image *bmov1alpha1.Image) string {
 // WithPullSecret is the image with this pull secret in the place of the one that it names; an
 // empty name takes that off.
 func WithPullSecret(image *bmov1alpha1.Image, name string) *bmov1alpha1.Image {
-	if PullSecretOf(image) == name {
-		return image
-	}
 	out := image.DeepCopy()
-	if out == nil {
-		return nil
-	}
-	out.OCIAuthSecretName = nil
-	if name != "" {
+	switch {
+	case out == nil:
+	case name == "":
+		out.OCIAuthSecretName = nil
+	default:
 		out.OCIAuthSecretName = &name
 	}
 	return out
-}
-
-// CustomDeployOf translates the custom deployment of a machine into that of a claim.
-func CustomDeployOf(deploy *infrav1.CustomDeploy) *bmov1alpha1.CustomDeploy {
-	if deploy == nil {
-		return nil
-	}
-	return &bmov1alpha1.CustomDeploy{Method: deploy.Method}
 }
 
 // selector spells operators in lower case, as the selection package of
@@ -230,5 +220,5 @@ func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
 			return false
 		}
 	}
-	return equalSpecs(current.Spec, desired.Spec)
+	return equality.Semantic.DeepEqual(current.Spec, desired.Spec)
 }

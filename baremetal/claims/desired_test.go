@@ -118,7 +118,7 @@ func TestDesired(t *testing.T) {
 		},
 		"asks for a custom deployment without an image": {
 			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", Deployment: &Deployment{
-				Image: ImageOf(nil, ""), CustomDeploy: CustomDeployOf(&infrav1.CustomDeploy{Method: "install_coreos"}),
+				Image: ImageOf(nil, ""), CustomDeploy: &bmov1alpha1.CustomDeploy{Method: "install_coreos"},
 			}},
 			want: bare(func(c *bmov1alpha1.HostClaim) {
 				c.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "install_coreos"}
@@ -131,12 +131,6 @@ func TestDesired(t *testing.T) {
 				t.Errorf("claim (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestCustomDeployOf(t *testing.T) {
-	if got := CustomDeployOf(nil); got != nil {
-		t.Errorf("no custom deployment became %v", got)
 	}
 }
 
@@ -245,30 +239,30 @@ func TestUpToDate(t *testing.T) {
 }
 
 func TestRepause(t *testing.T) {
-	ours := PauseValue
+	by := func(value string) map[string]string { return map[string]string{"cluster.x-k8s.io/paused": value} }
 	tests := map[string]struct {
 		labels      map[string]string
 		annotations map[string]string
 		paused      bool
-		value       *string
+		want        map[string]string
 		change      bool
 	}{
-		"pauses a claim with its Cluster":          {paused: true, value: &ours, change: true},
+		"pauses a claim with its Cluster":          {paused: true, want: by(PauseValue), change: true},
 		"pauses no claim that was handed over":     {labels: map[string]string{infrav1.OriginKey: "o"}, paused: true},
-		"pauses it once":                           {annotations: map[string]string{"cluster.x-k8s.io/paused": ours}, paused: true},
-		"leaves the pause of a user as it is":      {annotations: map[string]string{"cluster.x-k8s.io/paused": ""}, paused: true},
-		"unpauses a claim with its Cluster":        {annotations: map[string]string{"cluster.x-k8s.io/paused": ours}, change: true},
-		"does not take back the pause of a user":   {annotations: map[string]string{"cluster.x-k8s.io/paused": ""}},
+		"pauses it once":                           {annotations: by(PauseValue), paused: true, want: by(PauseValue)},
+		"leaves the pause of a user as it is":      {annotations: by(""), paused: true, want: by("")},
+		"unpauses a claim with its Cluster":        {annotations: by(PauseValue), want: map[string]string{}, change: true},
+		"does not take back the pause of a user":   {annotations: by(""), want: by("")},
 		"has nothing to do with an unpaused claim": {},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			value, change := Repause(bare(func(c *bmov1alpha1.HostClaim) { c.Labels, c.Annotations = tc.labels, tc.annotations }), tc.paused)
-			if change != tc.change {
+			claim := bare(func(c *bmov1alpha1.HostClaim) { c.Labels, c.Annotations = tc.labels, tc.annotations })
+			if change := Repause(claim, tc.paused); change != tc.change {
 				t.Errorf("change is %v, want %v", change, tc.change)
 			}
-			if diff := cmp.Diff(tc.value, value); diff != "" {
-				t.Errorf("value (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, claim.Annotations); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
 			}
 		})
 	}

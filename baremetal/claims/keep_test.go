@@ -35,7 +35,7 @@ func TestHandedOver(t *testing.T) {
 	before := local.DeepCopy()
 
 	over := HandedOver(local, machine, "o-1")
-	if OwnedBy(over, machine) || len(over.OwnerReferences) != 1 || over.OwnerReferences[0] != other {
+	if OwnedBy(over, machine.UID) || len(over.OwnerReferences) != 1 || over.OwnerReferences[0] != other {
 		t.Errorf("owners are %v", over.OwnerReferences)
 	}
 	if len(over.Annotations) != 0 {

@@ -17,14 +17,13 @@ limitations under the License.
 package claims
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -51,8 +50,7 @@ const (
 // differs between machines of one name, which that cluster may see several of.
 func RemoteName(machine, origin string) string {
 	const longest = 253 - len(NetworkDataSuffix) - hashLength - 1
-	sum := sha256.Sum256([]byte(origin))
-	return strings.TrimRight(machine[:min(len(machine), longest)], "-.") + "-" + hex.EncodeToString(sum[:])[:hashLength]
+	return strings.TrimRight(machine[:min(len(machine), longest)], "-.") + "-" + hashOf(origin)
 }
 
 // Copy is one secret of a machine that is copied next to its claim.
@@ -75,13 +73,7 @@ func (c Copy) Name(base string) string {
 
 // NamedBy reports whether the claim names the copy for its host already.
 func (c Copy) NamedBy(claim *bmov1alpha1.HostClaim) bool {
-	if c.Suffix == PullSecretSuffix {
-		return PullSecretOf(claim.Spec.Image) == c.Name(copyBase(claim))
-	}
-	named := map[string]*corev1.SecretReference{
-		UserDataSuffix: claim.Spec.UserData, MetaDataSuffix: claim.Spec.MetaData, NetworkDataSuffix: claim.Spec.NetworkData,
-	}
-	return secretName(named[c.Suffix]) == c.Name(copyBase(claim))
+	return slices.Contains(CopiesOf(claim), c.Name(copyBase(claim)))
 }
 
 // Copies lists what is copied of the secrets of a machine. The names in it are
@@ -132,28 +124,20 @@ func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, content secretkeys.Conte
 // CopyOf reports whether the object is a copy of ours in the namespace of the claim. The copies
 // of a claim that was adopted carry the origin of the former machine.
 func CopyOf(o metav1.Object, claim *bmov1alpha1.HostClaim) bool {
-	return o.GetLabels()[infrav1.OriginKey] != "" && Owns(claim, o)
+	return o.GetLabels()[infrav1.OriginKey] != "" && OwnedBy(o, claim.UID)
 }
 
-// Owns reports whether the claim is an owner of an object.
-func Owns(claim *bmov1alpha1.HostClaim, o metav1.Object) bool {
-	return slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == claim.UID })
-}
-
-// OwnedBy reports whether the machine is an owner of the claim. clusterctl moves both then.
-func OwnedBy(claim *bmov1alpha1.HostClaim, owner Owner) bool {
-	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.UID })
+// OwnedBy reports whether an object has an owner of this UID.
+func OwnedBy(o metav1.Object, owner types.UID) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner })
 }
 
 // HandedOver returns a claim in the namespace of its machine as the machine finds it from any
 // cluster: by the origin, owned by nothing that clusterctl moves, and not paused with its Cluster.
 func HandedOver(claim *bmov1alpha1.HostClaim, owner Owner, origin string) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
-	out.OwnerReferences = slices.DeleteFunc(out.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.UID })
-	if out.Labels == nil {
-		out.Labels = map[string]string{}
-	}
-	out.Labels[infrav1.OriginKey] = origin
+	disown(out, owner.UID)
+	metav1.SetMetaDataLabel(&out.ObjectMeta, infrav1.OriginKey, origin)
 	if out.Annotations[clusterv1.PausedAnnotation] == PauseValue {
 		delete(out.Annotations, clusterv1.PausedAnnotation)
 	}

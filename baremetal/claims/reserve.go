@@ -22,6 +22,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -178,5 +179,5 @@ func (r Reservation) Answers(wanted *bmov1alpha1.HostClaim) bool {
 	} else if r.SoftFailureDomain && r.FailureDomain != "" {
 		return false // the host may be of another one
 	}
-	return equalSpecs(asks, bmov1alpha1.HostClaimSpec{HostSelector: wanted.Spec.HostSelector, FailureDomain: wanted.Spec.FailureDomain})
+	return equality.Semantic.DeepEqual(asks, bmov1alpha1.HostClaimSpec{HostSelector: wanted.Spec.HostSelector, FailureDomain: wanted.Spec.FailureDomain})
 }

@@ -19,7 +19,6 @@ package claims
 import (
 	"regexp"
 	"slices"
-	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -122,7 +121,7 @@ func phase(claim *bmov1alpha1.HostClaim) Phase {
 	switch {
 	case associated.Reason == bmov1alpha1.MissingBareMetalHostReason && associated.Status == metav1.ConditionFalse:
 		return Lost
-	case associated.Status != metav1.ConditionTrue || claim.Status.BareMetalHost == nil || !named(claim.Status.BareMetalHost):
+	case associated.Status != metav1.ConditionTrue || !named(claim.Status.BareMetalHost):
 		return Unbound
 	case provisioned(claim):
 		return Provisioned
@@ -138,7 +137,7 @@ func binding(claim *bmov1alpha1.HostClaim) bool {
 	c := condition(claim, bmov1alpha1.AssociatedCondition)
 	switch c.Reason {
 	case infrav1.BindingReason, bmov1alpha1.MissingBareMetalHostReason, bmov1alpha1.BareMetalHostAssociatedReason:
-		return c.Status == metav1.ConditionUnknown && claim.Status.BareMetalHost != nil && named(claim.Status.BareMetalHost)
+		return c.Status == metav1.ConditionUnknown && named(claim.Status.BareMetalHost)
 	default:
 		return false
 	}
@@ -146,8 +145,7 @@ func binding(claim *bmov1alpha1.HostClaim) bool {
 
 // provisioned believes the condition only for what the claim asks for now.
 func provisioned(claim *bmov1alpha1.HostClaim) bool {
-	c := condition(claim, bmov1alpha1.ProvisionedCondition)
-	return c.Status == metav1.ConditionTrue && current(claim, c) && deployment(claim.Spec) != nil
+	return holds(claim, bmov1alpha1.ProvisionedCondition) && deployment(claim.Spec) != nil
 }
 
 // refused reports whether what the claim asks for now cannot be brought to its host.
@@ -269,23 +267,21 @@ func BlocksMove(claim *bmov1alpha1.HostClaim) bool {
 // sets on a claim, so that it never takes off one that a user has set.
 const PauseValue = infrav1.MachineFieldOwner
 
-// Repause returns what the pause annotation of the claim should become while
-// its Cluster is paused or not: nil means that it goes. The second result is
-// false when the claim may stay as it is. A claim that was handed over to the credentials of its
+// Repause puts the pause annotation on a claim whose Cluster is paused, or takes ours off, and
+// reports whether that changes the claim. A claim that was handed over to the credentials of its
 // machine is not paused, since no Cluster would unpause it: clusterctl replaces the annotations of a
 // machine, the record of its credentials among them, before it deletes the machine.
-func Repause(claim *bmov1alpha1.HostClaim, clusterPaused bool) (value *string, change bool) {
+func Repause(claim *bmov1alpha1.HostClaim, clusterPaused bool) bool {
 	current, annotated := claim.Annotations[clusterv1.PausedAnnotation]
 	switch {
-	case clusterPaused && claim.Labels[infrav1.OriginKey] != "":
-		return nil, false
-	case clusterPaused && !annotated:
-		v := PauseValue
-		return &v, true
-	case !clusterPaused && annotated && current == PauseValue:
-		return nil, true
+	case clusterPaused && !annotated && claim.Labels[infrav1.OriginKey] == "":
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, clusterv1.PausedAnnotation, PauseValue)
+		return true
+	case !clusterPaused && current == PauseValue:
+		delete(claim.Annotations, clusterv1.PausedAnnotation)
+		return true
 	default:
-		return nil, false
+		return false
 	}
 }
 
@@ -293,7 +289,7 @@ func Repause(claim *bmov1alpha1.HostClaim, clusterPaused bool) (value *string, c
 // ours does. What a Metal3Machine repeats of it must fit there: one condition that
 // is refused would keep all the others as they were.
 
-// longest is how many characters of a message or a reason are repeated.
+// longest is how many bytes of a message or a reason are repeated.
 const longest = 1024
 
 // longestName is how long the name of an object can be.
@@ -315,17 +311,11 @@ func usableReason(reason string) string {
 
 // usableMessage is the message in one line of bounded length that can be printed.
 func usableMessage(message string) string {
-	const ellipsis = "..."
-	// No more is looked at than could be shown.
-	message = text.Printable(message[:min(len(message), 4*longest*utf8.UTFMax)])
-	if runes := []rune(message); len(runes) > longest {
-		return string(runes[:longest-len(ellipsis)]) + ellipsis
-	}
-	return message
+	return text.Shorten(text.Printable(text.Cut(message, 2*longest)), longest) // no more is looked at than could be shown
 }
 
-// named reports whether the reference can be that of a host. Its name becomes part of the provider ID.
+// named reports whether a reference names what can be a host. Its name becomes part of the provider ID.
 func named(host *bmov1alpha1.ObjectReference) bool {
-	return len(validation.IsDNS1123Subdomain(host.Name)) == 0 &&
+	return host != nil && len(validation.IsDNS1123Subdomain(host.Name)) == 0 &&
 		(host.Namespace == "" || len(validation.IsDNS1123Label(host.Namespace)) == 0)
 }

@@ -23,8 +23,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
@@ -112,11 +112,6 @@ func authorities(text []byte) []string {
 
 // hashOf is one hash of all parts; no two lists of parts give the same text.
 func hashOf(parts ...string) string {
-	sums := make([]string, 0, len(parts))
-	for _, part := range parts {
-		sum := sha256.Sum256([]byte(part))
-		sums = append(sums, hex.EncodeToString(sum[:]))
-	}
-	sum := sha256.Sum256([]byte(strings.Join(sums, " ")))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
 	return hex.EncodeToString(sum[:])
 }

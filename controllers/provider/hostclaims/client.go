@@ -26,10 +26,8 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -128,7 +126,7 @@ func (c *Client) Host(ctx context.Context, claim *bmov1alpha1.HostClaim) (hardwa
 		}
 		return hardware.Host{}, false, fmt.Errorf("read HardwareData %s: %w", key, err)
 	}
-	if !claims.Owns(claim, &data) {
+	if !claims.OwnedBy(&data, claim.UID) {
 		return hardware.Host{}, false, nil
 	}
 	return hardware.FromHardwareData(&data), true, nil
@@ -264,14 +262,9 @@ func (c *Client) Unpause(ctx context.Context, claim *bmov1alpha1.HostClaim) erro
 // repause writes the pause annotation of a claim by a locked merge patch, not by apply: after a move it
 // belongs to another field manager, and must still go.
 func (c *Client) repause(ctx context.Context, claim *bmov1alpha1.HostClaim, paused bool) error {
-	value, change := claims.Repause(claim, paused)
-	if !change {
-		return nil
-	}
 	before := claim.DeepCopy()
-	delete(claim.Annotations, clusterv1.PausedAnnotation)
-	if value != nil {
-		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, clusterv1.PausedAnnotation, *value)
+	if !claims.Repause(claim, paused) {
+		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Changing the pause annotation of the HostClaim", "HostClaim", klog.KObj(claim), "paused", paused)
 	return c.Patch(ctx, before, claim)

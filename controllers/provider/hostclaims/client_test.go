@@ -125,7 +125,7 @@ func TestOwnedBy(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := claims.Owns(bound(), tc.data); got != tc.want {
+			if got := claims.OwnedBy(tc.data, bound().UID); got != tc.want {
 				t.Errorf("believed: %v, want %v", got, tc.want)
 			}
 		})

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"strings"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -179,7 +180,7 @@ func deploysImage(o Observed, p *Plan) bool {
 		}
 		p.Claim.Deployment = &claims.Deployment{
 			Image:        claims.ImageOf(o.Machine.Spec.Image, named.PullSecret),
-			CustomDeploy: claims.CustomDeployOf(o.Machine.Spec.CustomDeploy),
+			CustomDeploy: (*bmov1alpha1.CustomDeploy)(o.Machine.Spec.CustomDeploy),
 			UserData:     named.UserData,
 			MetaData:     named.MetaData,
 			NetworkData:  named.NetworkData,

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -130,7 +131,7 @@ func rebuildStep(o Observed, claim *claims.Wanted, named Secrets) (reason, messa
 	switch stage := o.rebuild(); {
 	case stage == begins:
 		d.Image = claims.ImageOf(o.Machine.Spec.Image, named.PullSecret)
-		d.CustomDeploy = claims.CustomDeployOf(o.Machine.Spec.CustomDeploy)
+		d.CustomDeploy = (*bmov1alpha1.CustomDeploy)(o.Machine.Spec.CustomDeploy)
 		if !o.Claim.PoweredOn {
 			d.UserData = "" // the power does not change the spec here
 		}

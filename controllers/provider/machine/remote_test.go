@@ -62,7 +62,9 @@ func siteIn(t *testing.T, server *apitest.Server, namespace string, calls interc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &connections{site: remote.NewSite(identity.Target{Server: "https://hosts.example", Namespace: namespace}, reader, reader)}
+	return &connections{site: remote.Site{
+		Target: identity.Target{Server: "https://hosts.example", Namespace: namespace}, Client: reader, Live: reader,
+	}}
 }
 
 // beyond is a world whose machine has its claim in another namespace, which stands

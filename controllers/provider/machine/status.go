@@ -122,7 +122,7 @@ func reportMove(s *scope) {
 	if s.hostClaim == nil && s.plan == nil {
 		return
 	}
-	local := s.hostClaim != nil && (s.Remote == nil || claims.OwnedBy(s.hostClaim, s.identified()))
+	local := s.hostClaim != nil && (s.Remote == nil || claims.OwnedBy(s.hostClaim, s.Machine.UID))
 	movable, found := metav1.Condition{}, false
 	if local {
 		movable, found = claims.Movable(s.hostClaim)

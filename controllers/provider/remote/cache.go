@@ -133,20 +133,13 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []struct {
-		object client.Object
-		origin func(client.Object) string
-	}{
-		{&bmov1alpha1.HostClaim{}, labelOf},
-		{secrets, labelOf},
-		{&bmov1alpha1.HardwareData{}, func(o client.Object) string { return originOfOwner(ctx, held, o) }},
-	} {
-		if err := c.listen(ctx, held, kind.object, kind.origin); err != nil {
+	for _, kind := range []client.Object{&bmov1alpha1.HostClaim{}, secrets, &bmov1alpha1.HardwareData{}} {
+		if err := c.listen(ctx, held, kind); err != nil {
 			return nil, err
 		}
 	}
 	return held, held.IndexField(ctx, &bmov1alpha1.HostClaim{}, OriginIndex,
-		func(o client.Object) []string { return []string{labelOf(o)} })
+		func(o client.Object) []string { return []string{o.GetLabels()[infrav1.OriginKey]} })
 }
 
 // newInformer makes an informer of which nothing is left when it has stopped.
@@ -183,20 +176,14 @@ func (d drained) Stop() {
 }
 
 // listen has users woken by the changes of a kind.
-func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.Object, origin func(client.Object) string) error {
+func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.Object) error {
 	informer, err := held.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
-	of := func(object any) string {
-		if o, ok := object.(client.Object); ok {
-			return origin(o)
-		}
-		return ""
-	}
 	changed := func(before, after any) {
 		c.meter.replace(before, after)
-		for origin := range sets.New(of(before), of(after)).Delete("") {
+		for origin := range sets.New(originOf(ctx, held, before), originOf(ctx, held, after)).Delete("") {
 			c.registry.changed(ctx, c, origin)
 		}
 	}
@@ -224,23 +211,24 @@ func strip(object any) (any, error) {
 	return object, nil
 }
 
-func labelOf(o client.Object) string {
-	return o.GetLabels()[infrav1.OriginKey]
-}
-
-// originOfOwner is the origin of the claim that owns a HardwareData; empty if the
+// originOf is the origin of an object, or of the claim that owns a HardwareData; empty if the
 // claim is none of ours, or not known yet: its own event follows.
-func originOfOwner(ctx context.Context, reader client.Reader, o client.Object) string {
-	for _, owner := range o.GetOwnerReferences() {
-		if owner.Kind != claims.Kind {
-			continue
+func originOf(ctx context.Context, reader client.Reader, object any) string {
+	switch o := object.(type) {
+	case *bmov1alpha1.HardwareData:
+		for _, owner := range o.OwnerReferences {
+			claim := &bmov1alpha1.HostClaim{}
+			key := client.ObjectKey{Namespace: o.Namespace, Name: owner.Name}
+			if owner.Kind == claims.Kind && reader.Get(ctx, key, claim) == nil {
+				return claim.Labels[infrav1.OriginKey]
+			}
 		}
-		claim := &bmov1alpha1.HostClaim{}
-		if reader.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}, claim) == nil {
-			return labelOf(claim)
-		}
+		return ""
+	case client.Object:
+		return o.GetLabels()[infrav1.OriginKey]
+	default:
+		return ""
 	}
-	return ""
 }
 
 // kinds are the kinds that this package uses, with their resources: other clusters are not

@@ -53,7 +53,7 @@ type terms struct {
 	report  bool          // failures are reported; else the caller handles them
 	kinds   bool          // of lists and watches: what is not found is a kind that is gone
 	forward bool          // for a reader that repeats names of kinds in its errors, and resumes no watch; its events have a limit each
-	then    func()        // called once at the end; optional
+	slot    bool          // the request has one of Transport.slots
 }
 
 // send sends a request with the credentials, in bounded time, and reports its failure.
@@ -243,8 +243,8 @@ func (a *answer) end() {
 	a.once.Do(func() {
 		a.timer.Stop()
 		a.cancel(nil)
-		if a.then != nil {
-			a.then()
+		if a.slot {
+			<-a.transport.slots
 		}
 	})
 }

@@ -132,61 +132,59 @@ func (t *Transport) Close() {
 
 // ForChecks returns a client for checks of the connection, whose caller handles failures.
 func (t *Transport) ForChecks() *http.Client {
-	on := terms{most: maxCheck, within: t.limits.Request}
-	return httpClient(func(request *http.Request) (*http.Response, error) { return t.send(request, on) })
+	return t.client(terms{most: maxCheck, within: t.limits.Request})
 }
 
 // ForCache returns a client for lists and watches. It reports their failures.
 func (t *Transport) ForCache() *http.Client {
-	on := terms{most: t.limits.Answer, within: t.limits.Request, report: true, kinds: true}
-	return httpClient(func(request *http.Request) (*http.Response, error) { return t.send(request, on) })
+	return t.client(terms{most: t.limits.Answer, within: t.limits.Request, report: true, kinds: true})
 }
 
 // ForUsers returns a client for reconciles. It reports their failures, and limits how
 // many of their requests are under way at a time.
 func (t *Transport) ForUsers() *http.Client {
-	on := terms{most: t.limits.Answer, within: min(maxUser, t.limits.Request), report: true}
-	return httpClient(func(request *http.Request) (*http.Response, error) {
-		release, err := t.acquire(request.Context())
-		if err != nil {
+	return t.client(terms{most: t.limits.Answer, within: min(maxUser, t.limits.Request), report: true, slot: true})
+}
+
+// client follows no redirects, which could send the credentials to another server.
+func (t *Transport) client(on terms) *http.Client {
+	return &http.Client{
+		Transport:     sender{t, on},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// sender sends requests on the same terms.
+type sender struct {
+	*Transport
+
+	terms terms
+}
+
+// RoundTrip sends a request.
+func (s sender) RoundTrip(request *http.Request) (*http.Response, error) {
+	if s.terms.slot {
+		if err := s.acquire(request.Context()); err != nil {
 			if request.Body != nil {
 				_ = request.Body.Close() // http.RoundTripper requires it
 			}
 			return nil, err
 		}
-		slot := on
-		slot.then = release
-		return t.send(request, slot)
-	})
+	}
+	return s.send(request, s.terms)
 }
 
-// acquire waits for a slot, for slotTimeout at most.
-func (t *Transport) acquire(ctx context.Context) (release func(), err error) {
+// acquire waits for a slot, for slotTimeout at most. The end of the answer gives it back.
+func (t *Transport) acquire(ctx context.Context) error {
 	timeout := time.NewTimer(slotTimeout)
 	defer timeout.Stop()
 	select {
 	case t.slots <- struct{}{}:
-		return func() { <-t.slots }, nil
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-timeout.C:
-		return nil, t.Problem(identity.Slow)
-	}
-}
-
-// roundTrip makes a function an http.RoundTripper.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-// RoundTrip calls the function.
-func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) {
-	return f(request)
-}
-
-// httpClient follows no redirects, which could send the credentials to another server.
-func httpClient(send roundTrip) *http.Client {
-	return &http.Client{
-		Transport:     send,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		return t.Problem(identity.Slow)
 	}
 }
 
