@@ -55,6 +55,11 @@ type Owner struct {
 	UID types.UID
 }
 
+// OwnerOf identifies a machine.
+func OwnerOf(machine *infrav1.Metal3Machine) Owner {
+	return Owner{Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID}
+}
+
 // Name returns the name of a new claim of the machine: the machine's own name,
 // cut and made unique by a hash where it is too long.
 func Name(machine string) string {

@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
@@ -127,7 +128,7 @@ func remoteData(t *testing.T) *infrav1.Metal3Data {
 	server.Create(t, metal3Machine)
 	target := identity.Target{Server: "https://hosts.example", Namespace: "infra"}
 	before := metal3Machine.DeepCopy()
-	metal3Machine.Annotations = identity.NewRecord(hostclaims.OwnerOf(metal3Machine), identity.Ref{Secret: "hosts"}, target, "o-1").Annotations()
+	metal3Machine.Annotations = identity.NewRecord(claims.OwnerOf(metal3Machine), identity.Ref{Secret: "hosts"}, target, "o-1").Annotations()
 	if err := server.Client.Patch(t.Context(), metal3Machine, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}

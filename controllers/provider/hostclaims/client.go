@@ -204,14 +204,14 @@ func (c *Client) Adopt(ctx context.Context, claim *bmov1alpha1.HostClaim, keeper
 	}
 	ctrl.LoggerFrom(ctx).Info("Adopting a reserved HostClaim", "HostClaim", klog.KObj(claim))
 	return c.Patch(ctx, claim, claims.WithCleaning(
-		claims.Adopt(claim, OwnerOf(c.machine), keeper, c.Remote()), c.machine.Spec.AutomatedCleaningMode))
+		claims.Adopt(claim, claims.OwnerOf(c.machine), keeper, c.Remote()), c.machine.Spec.AutomatedCleaningMode))
 }
 
 // Reserve leaves the claim to the next machine of the keeper.
 func (c *Client) Reserve(ctx context.Context, claim *bmov1alpha1.HostClaim, keeper claims.Keeper, until time.Time) error {
 	ctrl.LoggerFrom(ctx).Info("Reserving HostClaim for the next machine", "HostClaim", klog.KObj(claim),
 		keeper.Reference.Kind, klog.KRef(c.machine.Namespace, keeper.Reference.Name))
-	reserved := claims.Reserve(claim, OwnerOf(c.machine), keeper, until, c.record != nil)
+	reserved := claims.Reserve(claim, claims.OwnerOf(c.machine), keeper, until, c.record != nil)
 	err := c.Patch(ctx, claim, claims.WithCleaning(reserved, c.machine.Spec.AutomatedCleaningMode))
 	if err != nil || c.record == nil {
 		return err

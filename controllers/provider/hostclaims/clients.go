@@ -107,7 +107,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // there is. Without a reason, no identityRef is in effect; a client that is nil then means that the cluster
 // of the machine serves no claims.
 func (c Clients) For(ctx context.Context, m Machine) (*Client, conditions.Wait, error) {
-	record, found, problem := identity.Read(OwnerOf(m.Now), m.Now.Annotations)
+	record, found, problem := identity.Read(claims.OwnerOf(m.Now), m.Now.Annotations)
 	switch {
 	case problem != nil:
 		return nil, conditions.Wait(*problem), nil //nolint:nilerr // A condition shows it.
@@ -175,7 +175,7 @@ func (c Clients) connect(ctx context.Context, m Machine, ref identity.Ref, recor
 		return nil, conditions.Wait(*problem), nil //nolint:nilerr // A condition shows it.
 	}
 	if record == nil {
-		fresh := identity.NewRecord(OwnerOf(m.Now), ref, site.Target, string(uuid.NewUUID()))
+		fresh := identity.NewRecord(claims.OwnerOf(m.Now), ref, site.Target, string(uuid.NewUUID()))
 		return c.remote(m, site, fresh, false), conditions.Wait{Reason: infrav1.IdentityConnectedReason}, nil
 	}
 	followed, problem := record.Follow(site.Target, m.Now.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
@@ -201,7 +201,7 @@ func (c Clients) Release(machine client.ObjectKey) {
 // off it if the Cluster is paused, so that a move finds claim and host as they are. A claim in another cluster
 // is not moved: for one that has such a claim, no connection is opened.
 func (c Clients) Pause(ctx context.Context, machine *infrav1.Metal3Machine, clusterPaused bool) (*bmov1alpha1.HostClaim, error) {
-	_, recorded, problem := identity.Read(OwnerOf(machine), machine.Annotations)
+	_, recorded, problem := identity.Read(claims.OwnerOf(machine), machine.Annotations)
 	if recorded || problem != nil {
 		return nil, nil //nolint:nilnil,nilerr // none of this cluster
 	}
@@ -221,7 +221,7 @@ func (c Clients) Pause(ctx context.Context, machine *infrav1.Metal3Machine, clus
 // now. Where it cannot, the machine reports why, and its connection wakes the controllers that watch it.
 // Of writes no record.
 func (c Clients) Of(ctx context.Context, machine *infrav1.Metal3Machine) (*Client, bool, error) {
-	record, recorded, problem := identity.Read(OwnerOf(machine), machine.Annotations)
+	record, recorded, problem := identity.Read(claims.OwnerOf(machine), machine.Annotations)
 	switch {
 	case problem != nil:
 		return nil, false, nil //nolint:nilerr // the machine reports it
@@ -283,9 +283,4 @@ func (c Clients) releaseGone(ctx context.Context, machine *infrav1.Metal3Machine
 // userOf is the machine as a user of connections.
 func userOf(machine *infrav1.Metal3Machine) remote.User {
 	return remote.User{Kind: claims.MachineKind, NamespacedName: client.ObjectKeyFromObject(machine)}
-}
-
-// OwnerOf identifies a machine.
-func OwnerOf(machine *infrav1.Metal3Machine) claims.Owner {
-	return claims.Owner{Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID}
 }

@@ -160,7 +160,7 @@ func hostOf(t *testing.T) (*infrav1.Metal3Machine, Clients, *sites) {
 	}}
 	server.Create(t, m)
 	target := identity.Target{Server: "https://hosts.example", Namespace: there}
-	record := identity.NewRecord(OwnerOf(m), identity.Ref{Secret: "hosts"}, target, "o-1")
+	record := identity.NewRecord(claims.OwnerOf(m), identity.Ref{Secret: "hosts"}, target, "o-1")
 	m.Annotations = record.Annotations()
 	publish(t, client.ObjectKey{Namespace: here, Name: "m-1"}, "near", m, "")
 	publish(t, client.ObjectKey{Namespace: there, Name: claims.RemoteName("m-1", "o-1")}, "far", m, "o-1")
@@ -253,7 +253,7 @@ func TestAsked(t *testing.T) {
 // TestChoose shows which of several claims of one origin is the machine's.
 func TestChoose(t *testing.T) {
 	m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1", UID: "uid-1"}}
-	record := identity.NewRecord(OwnerOf(m), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://x", Namespace: "a"}, "o-1")
+	record := identity.NewRecord(claims.OwnerOf(m), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://x", Namespace: "a"}, "o-1")
 	claim := func(name, origin, consumer string) bmov1alpha1.HostClaim {
 		c := bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{infrav1.OriginKey: origin}}}
 		c.Spec.ConsumerRef = &corev1.ObjectReference{Kind: claims.MachineKind, UID: "uid-1"}

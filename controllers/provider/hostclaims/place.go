@@ -125,8 +125,8 @@ func (c *Client) pick(ctx context.Context, reader client.Reader, which client.Li
 func (c *Client) standing(claim *bmov1alpha1.HostClaim) identity.Standing {
 	switch {
 	case c.record != nil:
-		return identity.StandingOf(claim, OwnerOf(c.machine), *c.record)
-	case claims.BelongsTo(claim, OwnerOf(c.machine)):
+		return identity.StandingOf(claim, claims.OwnerOf(c.machine), *c.record)
+	case claims.BelongsTo(claim, claims.OwnerOf(c.machine)):
 		return identity.Held
 	default:
 		return identity.Foreign

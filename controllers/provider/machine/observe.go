@@ -90,7 +90,7 @@ func (r *Reconciler) observeHost(ctx context.Context, s *scope) (err error) {
 	}
 	other, err := s.claims.InTheWay(ctx)
 	if s.NameTaken = other != nil; other != nil {
-		s.Former = claims.ReadFormer(other, s.identified())
+		s.Former = claims.ReadFormer(other, claims.OwnerOf(s.Machine))
 	}
 	return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 }

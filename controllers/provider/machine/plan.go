@@ -257,7 +257,7 @@ func claimLost(o Observed) (reason, message string) {
 func wanted(o Observed) *claims.Wanted {
 	w := &claims.Wanted{
 		Name:          o.Claim.Name,
-		Owner:         o.identified(),
+		Owner:         claims.OwnerOf(o.Machine),
 		Remote:        o.Remote,
 		ClusterName:   o.Cluster.Name,
 		Selector:      o.Machine.Spec.HostSelector,
@@ -385,11 +385,6 @@ type DataFacts struct {
 	// Reason and Message are the data's own explanation why it is not ready;
 	// empty when it has given none.
 	Reason, Message string
-}
-
-// identified is the machine as the owner of a claim.
-func (o Observed) identified() claims.Owner {
-	return claims.Owner{Namespace: o.Machine.Namespace, Name: o.Machine.Name, UID: o.Machine.UID}
 }
 
 // started reports whether the server runs, or is being provisioned with, what the machine asked

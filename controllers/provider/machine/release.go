@@ -79,7 +79,7 @@ func (s *scope) holdsForClaim() bool {
 
 // abandon lets the machine go without its claim in another cluster, as its owner wants it.
 func (s *scope) abandon(ctx context.Context) {
-	record, _, _ := identity.Read(s.identified(), s.Machine.Annotations)
+	record, _, _ := identity.Read(claims.OwnerOf(s.Machine), s.Machine.Annotations)
 	ctrl.LoggerFrom(ctx).Info("Abandoning the HostClaim", "server", record.Server, "namespace", record.Namespace,
 		"HostClaim", claims.RemoteName(s.Machine.Name, record.Origin))
 	s.abandoned = &record

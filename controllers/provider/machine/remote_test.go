@@ -40,7 +40,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
@@ -363,7 +362,7 @@ func TestForgedRecordOpensNoConnection(t *testing.T) {
 		c.machine.Finalizers, c.machine.OwnerReferences = []string{infrav1.MachineFinalizer}, nil
 	})
 	before := w.machine.DeepCopy()
-	record := identity.NewRecord(hostclaims.OwnerOf(w.machine), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: "n"}, "o-1")
+	record := identity.NewRecord(claims.OwnerOf(w.machine), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: "n"}, "o-1")
 	w.machine.Annotations = record.Annotations()
 	if err := server.Client.Patch(t.Context(), w.machine, patch.Locked(before)); err != nil {
 		t.Fatal(err)

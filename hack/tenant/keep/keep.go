@@ -114,7 +114,7 @@ func readPaused(ctx context.Context, management client.Client, key types.Namespa
 // check reads the claim of a machine on both ways. It is not found for a machine whose claim is not in its
 // own namespace, or handed over already.
 func check(ctx context.Context, management client.Client, infra *infrav1.Metal3Cluster, m *infrav1.Metal3Machine) (_ handover, found bool, err error) {
-	h := handover{machine: m, owner: claims.Owner{Namespace: m.Namespace, Name: m.Name, UID: m.UID}}
+	h := handover{machine: m, owner: claims.OwnerOf(m)}
 	record, recorded, problem := identity.Read(h.owner, m.Annotations)
 	switch {
 	case problem != nil:
