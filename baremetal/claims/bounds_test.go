@@ -38,7 +38,7 @@ func TestHostileStatus(t *testing.T) {
 		return []change{toHost, associated, with("Synchronized", metav1.ConditionFalse, reason, message)}
 	}
 	failed := func(reason, message string) State {
-		return State{Phase: Failed, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", Reason: reason, Message: message}
+		return State{Phase: Failed, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", Reason: reason, Message: message, Unsynchronized: message}
 	}
 	misnamed := State{
 		Phase: Unbound, Name: "a-cp-1", Reason: "InvalidHostClaimStatus",

@@ -72,6 +72,10 @@ type State struct {
 	HostInError bool
 	// HostNamespace and HostName name the bound host; empty when there is none.
 	HostNamespace, HostName string
+	// HostOn is true if the bound host is on, whatever the claim asks for.
+	HostOn bool
+	// Unsynchronized is why the host is not given what the claim asks for; empty if it is.
+	Unsynchronized string
 	// Deployment is what the claim asks for so far; nil when it asks for nothing.
 	Deployment *Deployment
 	// PoweredOn is the power state that the claim asks for.
@@ -105,6 +109,10 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 	s.Binding = s.Phase == Unbound && binding(claim)
 	if s.HasHost() {
 		s.HostNamespace, s.HostName = claim.Status.BareMetalHost.Namespace, claim.Status.BareMetalHost.Name
+		s.HostOn = claim.Status.PoweredOn
+		if c := condition(claim, bmov1alpha1.SynchronizedCondition); c.Status == metav1.ConditionFalse {
+			s.Unsynchronized = usableMessage(c.Message)
+		}
 		if c := condition(claim, infrav1.HardwareDataPublishedCondition); c.Status == metav1.ConditionFalse {
 			s.FactsReason, s.FactsMessage = usableReason(c.Reason), usableMessage(c.Message)
 		}
@@ -222,27 +230,6 @@ func secretName(ref *corev1.SecretReference) string {
 		return ""
 	}
 	return ref.Name
-}
-
-// Power is what a claim reports about the power of its host.
-type Power struct {
-	// Wanted is the state that the claim asks for, and On the one that the host has.
-	Wanted, On bool
-	// Problem is the message for a condition if what the claim asks for is not carried out;
-	// empty if it is.
-	Problem string
-}
-
-// ReadPower returns what a claim, nil when there is none, reports about the power of its host.
-func ReadPower(claim *bmov1alpha1.HostClaim) Power {
-	if claim == nil || !Read(claim).HasHost() {
-		return Power{}
-	}
-	p := Power{Wanted: claim.Spec.PoweredOn, On: claim.Status.PoweredOn}
-	if c := condition(claim, bmov1alpha1.SynchronizedCondition); c.Status == metav1.ConditionFalse {
-		p.Problem = usableMessage(c.Message)
-	}
-	return p
 }
 
 // Movable returns the condition Movable of a claim in the namespace of its machine, with a

@@ -101,7 +101,7 @@ func TestRead(t *testing.T) {
 			given: []change{toHost, associated, with("Synchronized", metav1.ConditionFalse, "NotAssociated", "no host"), withImage},
 			want: State{
 				Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
-				Deployment: deployment,
+				Deployment: deployment, Unsynchronized: "no host",
 			},
 		},
 		"a claim without image is not provisioned, whatever it says": {
@@ -137,7 +137,25 @@ func TestRead(t *testing.T) {
 			want: State{
 				Phase: Failed, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
 				Deployment: deployment, Reason: "UserDataSecretSyncFailure", Message: "no secret boot",
+				Unsynchronized: "no secret boot",
 			},
+		},
+		"a bound claim says that its host is on, and why it is not switched": {
+			given: []change{
+				toHost, associated, with("Synchronized", metav1.ConditionFalse, "PowerChangesLimited", "wait\n"),
+				func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = true },
+			},
+			want: State{
+				Phase: Failed, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", HostOn: true,
+				Reason: "PowerChangesLimited", Message: "wait", Unsynchronized: "wait",
+			},
+		},
+		"nothing is known of the power of a host that is gone": {
+			given: []change{
+				toHost, with("Associated", metav1.ConditionFalse, "MissingBareMetalHost", "m"), with("Synchronized", metav1.ConditionFalse, "Old", "old"),
+				func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = true },
+			},
+			want: State{Phase: Lost, Name: "a-cp-1", Reason: "MissingBareMetalHost", Message: "m"},
 		},
 		"a claim whose host is gone is lost": {
 			given: []change{withImage, with("Associated", metav1.ConditionFalse, "MissingBareMetalHost", "host-1 is gone")},

@@ -113,7 +113,6 @@ func ownerOf(o metav1.Object) (metav1.OwnerReference, bool) {
 type hostState struct {
 	claims.State
 
-	power claims.Power
 	// unhealthy means that the host is to be kept out of the pool when the claim is released.
 	unhealthy bool
 	// held means that this remediation holds the server off, and heldByOther that another one does.
@@ -122,7 +121,7 @@ type hostState struct {
 
 // readHostState reads a claim, nil when there is none, for the remediation of this name.
 func readHostState(claim *bmov1alpha1.HostClaim, remediation string) hostState {
-	h := hostState{State: claims.Read(claim), power: claims.ReadPower(claim)}
+	h := hostState{State: claims.Read(claim)}
 	if claim == nil {
 		return h
 	}
@@ -140,17 +139,17 @@ func readHostState(claim *bmov1alpha1.HostClaim, remediation string) hostState {
 
 // off reports whether the remediation has switched the server off. Nothing is known of the
 // power of a host that does not belong to the claim.
-func (h hostState) off() bool { return h.held && h.HasHost() && !h.power.On }
+func (h hostState) off() bool { return h.held && h.HasHost() && !h.HostOn }
 
 // canLetGo reports whether the remediation holds the server off and can change that.
 func (h hostState) canLetGo() bool { return h.held && !h.Deleting }
 
 // problem returns why the host is not switched, by the conditions of the claim.
 func (h hostState) problem() string {
-	if h.power.Problem == "" {
+	if h.Unsynchronized == "" {
 		return ""
 	}
-	return ": " + h.power.Problem
+	return ": " + h.Unsynchronized
 }
 
 // holdOffKey is the annotation by which the remediation of this name holds a server off. It is

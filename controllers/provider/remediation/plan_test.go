@@ -76,12 +76,11 @@ func TestReadHostState(t *testing.T) {
 	claim := newObjects(held, is("Provisioned", metav1.ConditionFalse, "Unsynchronized", ""),
 		is("Synchronized", metav1.ConditionFalse, "PowerChangesLimited", "wait\n")).claim
 	claim.Annotations["reboot.metal3.io/fencing"] = ""
-	power := claims.Power{Wanted: true, On: true, Problem: "wait"}
 	for name, tc := range map[string]struct {
 		got, want hostState
 	}{
-		"its own":         {readHostState(claim, "m-1"), hostState{State: claims.Read(claim), power: power, held: true}},
-		"that of another": {readHostState(claim, "m-2"), hostState{State: claims.Read(claim), power: power, heldByOther: true}},
+		"its own":         {readHostState(claim, "m-1"), hostState{State: claims.Read(claim), held: true}},
+		"that of another": {readHostState(claim, "m-2"), hostState{State: claims.Read(claim), heldByOther: true}},
 		"none":            {readHostState(nil, "m-1"), hostState{}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.got, cmp.AllowUnexported(hostState{})); diff != "" {

@@ -125,9 +125,9 @@ func (r *Reconciler) switchOn(ctx context.Context, s *scope) error {
 	case s.host.held:
 		s.waits(infrav1.PoweringOnReason, "The server is switched on")
 		return r.letGo(ctx, s)
-	case !s.host.power.On && s.expired():
+	case !s.host.HostOn && s.expired():
 		return r.again(ctx, s)
-	case !s.host.power.On:
+	case !s.host.HostOn:
 		s.waits(infrav1.PoweringOnReason, "Waiting for the server to be on"+s.host.problem())
 		return nil
 	}
@@ -159,7 +159,7 @@ func (r *Reconciler) again(ctx context.Context, s *scope) error {
 	status.LastRemediated = ptr.To(metav1.NewTime(s.now))
 	waiting := status.Phase == infrav1.RemediationPhaseWaiting
 	switch {
-	case waiting && s.host.power.On && !s.host.held:
+	case waiting && s.host.HostOn && !s.host.held:
 		status.Phase = infrav1.RemediationPhaseRunning
 		s.waits(infrav1.PoweringOffReason, "The server is about to be switched off again")
 	case waiting:
@@ -231,7 +231,7 @@ func (r *Reconciler) untaint(ctx context.Context, s *scope) (failed bool, err er
 		}
 		return false, err
 	}
-	if !found || !tainted(node) || s.host.heldByOther && !s.host.power.On {
+	if !found || !tainted(node) || s.host.heldByOther && !s.host.HostOn {
 		return false, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Restoring the Node", "Node", klog.KObj(node))

@@ -239,7 +239,7 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) error {
 		s.says(infrav1.WaitingForHostClaimReason,
 			"The machine has no host that could be rebooted: it is waited for without a limit, since a new Machine would wait too")
 		return nil
-	case s.host.HasHost() && !s.host.power.Wanted:
+	case s.host.HasHost() && !s.host.PoweredOn:
 		s.says(infrav1.PoweredOffReason,
 			"The server is switched off by spec.poweredOn of its HostClaim: set it to true to have the server rebooted")
 		ends, err := r.undo(ctx, s)

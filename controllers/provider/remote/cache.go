@@ -50,7 +50,7 @@ import (
 func (c *connection) open(ctx context.Context, target identity.Target, running *sync.WaitGroup) *identity.Problem {
 	config := config(target.Server, flowcontrol.NewTokenBucketRateLimiter(requestRate, requestBurst))
 	live, err := client.New(config, client.Options{
-		HTTPClient: c.transport.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		HTTPClient: c.transport.ForUsers(), Scheme: c.registry.scheme, Mapper: c.registry.mapper,
 	})
 	if err != nil {
 		return identity.BadSettings.Problem(target.Server, err)
@@ -117,7 +117,7 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 	secrets := &metav1.PartialObjectMetadata{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	held, err := cache.New(config, cache.Options{
-		HTTPClient: c.transport.ForCache(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		HTTPClient: c.transport.ForCache(), Scheme: c.registry.scheme, Mapper: c.registry.mapper,
 		// As DefaultNamespaces, which leaves goroutines behind when it ends before it is filled.
 		DefaultFieldSelector:        fields.OneTermEqualSelector("metadata.namespace", namespace),
 		NewInformer:                 newInformer,
@@ -233,18 +233,9 @@ func originOf(ctx context.Context, reader client.Reader, object any) string {
 
 // kinds are the kinds that this package uses, with their resources: other clusters are not
 // asked for them.
-type kinds struct {
-	scheme *runtime.Scheme
-	mapper meta.RESTMapper
-}
-
-func newKinds() (kinds, error) {
-	k := kinds{scheme: runtime.NewScheme()}
+func kinds() (*runtime.Scheme, meta.RESTMapper, error) {
+	scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
 	builder := runtime.NewSchemeBuilder(corev1.AddToScheme, bmov1alpha1.AddToScheme)
-	if err := builder.AddToScheme(k.scheme); err != nil {
-		return kinds{}, err
-	}
-	mapper := meta.NewDefaultRESTMapper(nil)
 	for plural, kind := range map[string]schema.GroupVersionKind{
 		"hostclaims":   bmov1alpha1.GroupVersion.WithKind("HostClaim"),
 		"hardwaredata": bmov1alpha1.GroupVersion.WithKind("HardwareData"),
@@ -254,6 +245,5 @@ func newKinds() (kinds, error) {
 		mapper.AddSpecific(kind, resource, resource, meta.RESTScopeNamespace)
 		mapper.Add(kind.GroupVersion().WithKind(kind.Kind+"List"), meta.RESTScopeNamespace) // caches ask for it too
 	}
-	k.mapper = mapper
-	return k, nil
+	return scheme, mapper, builder.AddToScheme(scheme)
 }

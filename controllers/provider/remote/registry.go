@@ -33,6 +33,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/flowcontrol"
@@ -62,7 +64,8 @@ var _ manager.LeaderElectionRunnable = &Registry{}
 // Registry holds the connections of one manager. The controllers share it.
 type Registry struct {
 	options Options
-	kinds   kinds
+	scheme  *runtime.Scheme
+	mapper  meta.RESTMapper
 	metrics *measurements
 	budget  *budget
 	secrets workqueue.TypedRateLimitingInterface[ctrl.Request] // that are to be read
@@ -87,12 +90,12 @@ type member struct {
 // it.
 func New(o Options) (*Registry, error) {
 	o.setDefaults()
-	kinds, err := newKinds()
+	scheme, mapper, err := kinds()
 	if err != nil {
 		return nil, fmt.Errorf("kinds of other clusters: %w", err)
 	}
 	r := &Registry{
-		options: o, kinds: kinds, made: flowcontrol.NewBackOff(time.Second, maxDelay),
+		options: o, scheme: scheme, mapper: mapper, made: flowcontrol.NewBackOff(time.Second, maxDelay),
 		budget: newBudget(o.ConnectionMemory, o.Memory),
 		// One Secret is read at a time, so that the memory of kubeconfigs does not add up. Namespaces take turns.
 		secrets: queue.New(1, nil)("identity-secrets", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstDelay, maxDelay)),
