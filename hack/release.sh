@@ -48,9 +48,10 @@ done
 mkdir -p bin
 overlay=$(mktemp -d bin/release.XXXXXX)
 trap 'rm -rf "$overlay"' EXIT
-# build writes the kustomization $1, with the names of the images, into the file $2.
+# build writes the kustomization $1, with the component $3 if there is one and the names of the images, into
+# the file $2.
 build() {
-	printf 'resources: [../../%s]\nimages:\n%s' "$1" "$named" >"$overlay/kustomization.yaml"
+	printf 'resources: [../../%s]\ncomponents: [%s]\nimages:\n%s' "$1" "${3:-}" "$named" >"$overlay/kustomization.yaml"
 	bin/tools/kustomize build "$overlay" >"$2.yaml"
 }
 # finish adds to the folder $1 what every provider has; $2 is its program in bin/.
@@ -66,9 +67,9 @@ metal3=$out/infrastructure-metal3/$version
 hostclaim=$out/addon-hostclaim/$version
 rm -rf "$metal3" "$hostclaim"
 mkdir -p "$metal3" "$hostclaim"
-build config/default "$metal3/infrastructure-components"
-build config/hardened "$metal3/infrastructure-components-hardened"
-build config/in-place-updates "$metal3/infrastructure-components-in-place-updates"
+build config/default "$metal3/infrastructure-components" ../../config/clusterctl
+build config/hardened "$metal3/infrastructure-components-hardened" ../../config/clusterctl
+build config/in-place-updates "$metal3/infrastructure-components-in-place-updates" ../../config/clusterctl
 cp templates/cluster-template*.yaml templates/clusterclass-*.yaml "$metal3"
 hack/kubectl-metal3.sh "$metal3" "$version"
 finish "$metal3" manager

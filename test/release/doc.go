@@ -15,5 +15,5 @@ limitations under the License.
 */
 
 // Package release tests what `make release` writes, with the real clusterctl.
-// It has no code besides its tests and needs no cluster.
+// It has no code besides its tests and needs no cluster; some tests start an API server.
 package release
