@@ -72,7 +72,7 @@ func (r *release) run(t *testing.T, args ...string) []byte {
 	home := t.TempDir()
 	cmd.Env = []string{
 		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
-		"CLUSTER_APIENDPOINT_HOST=192.0.2.100", "IMAGE_URL=http://images.example.com/node.qcow2", "IMAGE_CHECKSUM=0123",
+		"ENABLE_BMH_NAME_BASED_PREALLOCATION=true", "CLUSTER_APIENDPOINT_HOST=192.0.2.100", "IMAGE_URL=http://images.example.com/node.qcow2", "IMAGE_CHECKSUM=0123",
 	}
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -159,12 +159,19 @@ func TestRelease(t *testing.T) {
 }
 
 func (r *release) clusterctlReads(t *testing.T) {
-	for _, p := range []struct{ kind, name, file, deployment, namespace string }{
-		{"infrastructure", "metal3", "infrastructure-metal3/infrastructure-components.yaml", "capm3-controller-manager", "capm3-system"},
-		{"addon", "hostclaim", "addon-hostclaim/addon-components.yaml", "hostclaim-controller-manager", "hostclaim-system"},
+	for _, p := range []struct{ kind, name, file, deployment, namespace, arg string }{
+		{
+			"infrastructure", "metal3", "infrastructure-metal3/infrastructure-components.yaml", "capm3-controller-manager", "capm3-system",
+			"--enable-bmh-name-based-preallocation=true",
+		},
+		{"addon", "hostclaim", "addon-hostclaim/addon-components.yaml", "hostclaim-controller-manager", "hostclaim-system", "--leader-elect"},
 	} {
 		t.Run("it finds provider "+p.name, func(t *testing.T) {
-			objects, err := manifests.Process(r.run(t, "generate", "provider", "--"+p.kind, p.name), nil)
+			text := r.run(t, "generate", "provider", "--"+p.kind, p.name)
+			if !bytes.Contains(text, []byte("- "+p.arg+"\n")) {
+				t.Errorf("the manager is not called with %s", p.arg)
+			}
+			objects, err := manifests.Process(text, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
