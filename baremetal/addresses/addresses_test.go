@@ -19,6 +19,8 @@ package addresses
 import (
 	"net/netip"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestParse(t *testing.T) {
@@ -79,9 +81,7 @@ func TestAttackImagesFromTheInside(t *testing.T) {
 	}
 	for host, want := range tests {
 		t.Run(host, func(t *testing.T) {
-			if got := MayLeadTo(denied, host); got != want {
-				t.Errorf("MayLeadTo() = %v, want %v", got, want)
-			}
+			expect.Equal(t, want, MayLeadTo(denied, host))
 			if MayLeadTo(nil, host) {
 				t.Error("nothing is denied, and the host is")
 			}

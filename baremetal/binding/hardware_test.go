@@ -20,8 +20,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func hardware(changes ...func(*bmov1alpha1.HardwareDetails)) *bmov1alpha1.HardwareDetails {
@@ -51,9 +52,7 @@ func TestHashStandsForTheHardware(t *testing.T) {
 		}
 	}
 	facts := HardwareData(newClaim(), reported(hardware()), nil, nil)
-	if got := FactsHash(facts); got != want {
-		t.Errorf("facts: hash %q, want %q", got, want)
-	}
+	expect.Equal(t, want, FactsHash(facts))
 	for range 2 {
 		StripFacts(facts)
 		if got := FactsHash(facts); got != want || facts.Spec.HardwareDetails.RAMMebibytes != 0 {
@@ -71,17 +70,11 @@ func TestHashIsTheSameAfterATripThroughTheAPI(t *testing.T) {
 		h.Storage, h.CPU = []bmov1alpha1.Storage{}, bmov1alpha1.CPU{ClockMegahertz: 2100.5, Flags: []string{}}
 	}))
 	text, err := json.Marshal(HardwareData(newClaim(), given, nil, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	back := &bmov1alpha1.HardwareData{}
-	if err := json.Unmarshal(text, back); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, back))
 	want, _ := HardwareHash(given)
-	if diff := cmp.Diff(want, FactsHash(back)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, FactsHash(back))
 }
 
 func TestWhatIsNoHash(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // The label may have been taken off a host whose claim has lost its status.
@@ -42,9 +43,7 @@ func TestRecordFindsTheHostOfAClaimWhoseStatusWasLost(t *testing.T) {
 			claim := newClaim(recorded(tt.record), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{infrav1.HostClaimFinalizer} })
 			host := Bind(newHost(), claim)
 			delete(host.Labels, infrav1.ClaimUIDLabel)
-			if got := Has(claim, host); got != tt.want {
-				t.Errorf("Has() = %t, want %t", got, tt.want)
-			}
+			expect.Equal(t, tt.want, Has(claim, host))
 		})
 	}
 }
@@ -68,9 +67,7 @@ func TestBoundAs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := tried.DeepCopy()
 			tt.edit(now)
-			if got := BoundAs(now, seen, tried); got != tt.want {
-				t.Errorf("BoundAs() = %t, want %t", got, tt.want)
-			}
+			expect.Equal(t, tt.want, BoundAs(now, seen, tried))
 		})
 	}
 }
@@ -131,11 +128,7 @@ func TestOnHold(t *testing.T) {
 		"a claim whose finalizer was stripped": {newClaim(goes), false},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := OnHold(tt.claim); got != tt.want {
-				t.Errorf("OnHold() = %t, want %t", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, OnHold(tt.claim)) })
 	}
 }
 
@@ -166,10 +159,6 @@ func TestSameInputs(t *testing.T) {
 		"not while it goes":            {func(c *bmov1alpha1.HostClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, false},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := SameInputs(newClaim(), newClaim(tt.edit)); got != tt.want {
-				t.Errorf("SameInputs() = %t, want %t", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, SameInputs(newClaim(), newClaim(tt.edit))) })
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestIntending(t *testing.T) {
@@ -40,9 +41,7 @@ func TestIntending(t *testing.T) {
 		infrav1.BoundClaimUIDAnnotation: "claim-uid",
 		infrav1.IntendedHostAnnotation:  "claim-uid/infra/host-0/host-uid/41",
 	}
-	if diff := cmp.Diff(want, intending); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, intending)
 	if diff := cmp.Diff(intending, Intending(intending, host)); diff != "" {
 		t.Errorf("the same intent is another version of the claim:\n%s", diff)
 	}
@@ -122,16 +121,12 @@ func TestStatusOfAnIntent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Generation, c.Status = 7, tt.before })
 			intended := WithIntentStatus(claim, newHost(), now)
-			if diff := cmp.Diff(tt.intended, intended.Status); diff != "" {
-				t.Errorf("WithIntentStatus() (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.intended, intended.Status)
 			if record := RecordOf(intended); record != Intended {
 				t.Errorf("an intent is read as %v", record)
 			}
 			dropped := WithoutIntentStatus(intended, now)
-			if diff := cmp.Diff(tt.dropped, dropped.Status); diff != "" {
-				t.Errorf("WithoutIntentStatus() (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.dropped, dropped.Status)
 			if record := RecordOf(dropped); record != tt.record {
 				t.Errorf("the claim is read as %v, want %v", record, tt.record)
 			}

@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const imageURL = "https://images.example.com/os.raw"
@@ -120,12 +121,8 @@ func TestConsumerKey(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := ConsumerKey(tt.host); got != tt.key {
-				t.Errorf("ConsumerKey() = %q, want %q", got, tt.key)
-			}
-			if got := Owned(tt.host, newClaim()); got != tt.owned {
-				t.Errorf("Owned() = %t, want %t", got, tt.owned)
-			}
+			expect.Equal(t, tt.key, ConsumerKey(tt.host))
+			expect.Equal(t, tt.owned, Owned(tt.host, newClaim()))
 		})
 	}
 }
@@ -143,9 +140,7 @@ func TestBind(t *testing.T) {
 	want.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Namespace: "tenant", Name: "machine", UID: "claim-uid",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // What the pass that binds a host would write next goes with the bind, unless it needs more than
@@ -194,9 +189,7 @@ func TestBindAtOnce(t *testing.T) {
 func TestBindTakesNoMarksOfAFormerClaimOver(t *testing.T) {
 	stray := newHost(annotated(infrav1.ParkedAnnotation, "former"), annotated(infrav1.RebuildAnnotation, "1"),
 		annotated(infrav1.LastRebootAnnotation, "former/1"), annotated(infrav1.HeldRebootPrefix+"x", ""))
-	if diff := cmp.Diff(Bind(newHost(), newClaim()), Bind(stray, newClaim())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, Bind(newHost(), newClaim()), Bind(stray, newClaim()))
 	moved := newHost(annotated(infrav1.ParkedAnnotation, "claim-uid"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Namespace = "tenant"
 		h.Spec.ConsumerRef = Bind(newHost(), newClaim()).Spec.ConsumerRef
@@ -220,9 +213,7 @@ func TestFence(t *testing.T) {
 	if got, want := fenced.Annotations[infrav1.FenceAnnotation], "claim-uid/7"; got != want {
 		t.Errorf("fence %q, want %q", got, want)
 	}
-	if diff := cmp.Diff(host, Unfenced(fenced), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("Unfenced (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, host, Unfenced(fenced), cmpopts.EquateEmpty())
 }
 
 func TestMoved(t *testing.T) {
@@ -254,9 +245,7 @@ func TestMoved(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Moved(tt.host, after); got != tt.want {
-				t.Errorf("Moved() = %t, want %t", got, tt.want)
-			}
+			expect.Equal(t, tt.want, Moved(tt.host, after))
 			for name, adopts := range map[string]bool{"": tt.want, tt.host.Name: tt.want && tt.host.Namespace == "infra", "other": false} {
 				claim := after.DeepCopy()
 				if name != "" {
@@ -273,9 +262,7 @@ func TestMoved(t *testing.T) {
 	want.Spec.ConsumerRef.UID = "claim-uid"
 	want.Labels[infrav1.ClaimUIDLabel] = "claim-uid"
 	want.Annotations[infrav1.BoundHostUIDAnnotation] = "new-host-uid"
-	if diff := cmp.Diff(want, Bind(moved(), after)); diff != "" {
-		t.Errorf("bound again (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, Bind(moved(), after))
 }
 
 func TestCompare(t *testing.T) {
@@ -301,9 +288,7 @@ func TestCompare(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Compare(newClaim(tt.claim...), newHost(tt.host...), false); got != tt.want {
-				t.Errorf("Compare() = %s, want %s", got, tt.want)
-			}
+			expect.Equal(t, tt.want, Compare(newClaim(tt.claim...), newHost(tt.host...), false))
 		})
 	}
 }
@@ -355,9 +340,7 @@ func TestDesired(t *testing.T) {
 			got, want := Desired(claim, tt.given, tt.payload), bound()
 			want.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
 			tt.want(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, want, got)
 			if diff := cmp.Diff(got, Desired(claim, got, tt.payload)); diff != "" {
 				t.Errorf("a second time changes (-first +second):\n%s", diff)
 			}
@@ -388,11 +371,7 @@ func TestProvisioned(t *testing.T) {
 		"not an externally provisioned machine": {[]claimEdit{asksImage}, []hostEdit{toldImage, runsImage, state(bmov1alpha1.StateExternallyProvisioned)}, false},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Provisioned(newClaim(tt.claim...), newHost(tt.host...)); got != tt.want {
-				t.Errorf("Provisioned() = %t, want %t", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Provisioned(newClaim(tt.claim...), newHost(tt.host...))) })
 	}
 }
 
@@ -404,17 +383,13 @@ func TestClearedAndFreed(t *testing.T) {
 	cleared, want := Cleared(full), Bind(newHost(), newClaim())
 	want.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
 	delete(want.Annotations, infrav1.BoundHostUIDAnnotation)
-	if diff := cmp.Diff(want, cleared); diff != "" {
-		t.Errorf("cleared (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, cleared)
 	if diff := cmp.Diff(cleared, Cleared(cleared)); diff != "" {
 		t.Errorf("clearing twice changes (-first +second):\n%s", diff)
 	}
 	free := newHost()
 	free.Labels, free.Annotations = map[string]string{}, map[string]string{}
-	if diff := cmp.Diff(free, Freed(cleared)); diff != "" {
-		t.Errorf("freed (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, free, Freed(cleared))
 
 	stuck := Cleared(boundHost(func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }))
 	if !stuck.Spec.Online {
@@ -546,9 +521,7 @@ func TestExtract(t *testing.T) {
 			if (err == nil) != (tt.problem == "") || (err != nil && !strings.Contains(err.Error(), tt.problem)) {
 				t.Fatalf("Extract() = %v, want an error with %q", err, tt.problem)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -596,9 +569,7 @@ func TestCopy(t *testing.T) {
 		},
 		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"userData": []byte("x")},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	if !IsCopy(got, claim, UserData) || IsCopy(got, claim, MetaData) || IsCopy(&corev1.Secret{}, claim, UserData) {
 		t.Error("IsCopy does not tell the copy from others")
 	}
@@ -670,9 +641,7 @@ func TestHardwareData(t *testing.T) {
 		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{Hostname: "h"}},
 	}
 	got := HardwareData(newClaim(), host, nil, nil)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	if !IsPublished(got, newClaim()) || IsPublished(&bmov1alpha1.HardwareData{}, newClaim()) {
 		t.Error("IsPublished does not tell ours from others")
 	}
@@ -682,7 +651,5 @@ func TestHardwareData(t *testing.T) {
 	want.Annotations[infrav1.HostFailureDomainAnnotation] = "rack-1"
 	labels := map[string]string{"size": "big", infrav1.ClaimUIDLabel: "forged"}
 	annotations := map[string]string{"note": "x", infrav1.HostUIDAnnotation: "forged"}
-	if diff := cmp.Diff(want, HardwareData(newClaim(), host, labels, annotations)); diff != "" {
-		t.Errorf("with published keys (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, HardwareData(newClaim(), host, labels, annotations))
 }

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // beside puts a host next to its claim.
@@ -110,9 +111,7 @@ func TestGuardedClaim(t *testing.T) {
 			if tt.edit != nil {
 				tt.edit(claim)
 			}
-			if diff := cmp.Diff(tt.want, GuardedClaim(claim, tt.bound, tt.block).Annotations, cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, tt.want, GuardedClaim(claim, tt.bound, tt.block).Annotations, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -154,12 +153,8 @@ func TestMarksOfOthersStay(t *testing.T) {
 	host.Labels = map[string]string{infrav1.MoveHierarchyLabel: ""}
 	freed := Freed(Cleared(Resumed(Bind(host, newClaim(ofCluster)))))
 	want := map[string]string{infrav1.BlockMoveAnnotation: "admin", bmov1alpha1.PausedAnnotation: "admin"}
-	if diff := cmp.Diff(want, freed.Annotations); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(host.Labels, freed.Labels); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, freed.Annotations)
+	expect.Equal(t, host.Labels, freed.Labels)
 }
 
 func TestReadyToMove(t *testing.T) {
@@ -168,21 +163,15 @@ func TestReadyToMove(t *testing.T) {
 	host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: "x"}
 	host.Status.PoweredOn = true
 	ready, err := ReadyToMove(host, claim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !IsReadyToMove(ready, claim) || !IsRecorded(ready, claim) || !Held(ready) || IsReadyToMove(host, claim) {
 		t.Errorf("annotations %v are not those of a ready host", ready.Annotations)
 	}
 	restored := bmov1alpha1.BareMetalHostStatus{}
-	if err := json.Unmarshal([]byte(ready.Annotations[bmov1alpha1.StatusAnnotation]), &restored); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(ready.Annotations[bmov1alpha1.StatusAnnotation]), &restored))
 	want := host.Status.DeepCopy()
 	want.HardwareDetails = nil
-	if diff := cmp.Diff(*want, restored); diff != "" {
-		t.Errorf("the status is not kept (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, *want, restored)
 	later := newClaim(ofCluster, func(c *bmov1alpha1.HostClaim) { c.ResourceVersion = "8" })
 	if !IsReadyToMove(ready, later) || IsRecorded(ready, later) {
 		t.Error("the record does not tell versions of the claim apart")
@@ -199,9 +188,7 @@ func TestReadyToMove(t *testing.T) {
 func TestResumedKeepsTheStatusThatIsNotRestored(t *testing.T) {
 	claim := newClaim(ofCluster)
 	ready, err := ReadyToMove(Bind(newHost(beside, running), claim), claim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	withoutStatus(ready)
 	resumed := Resumed(ready)
 	if _, kept := resumed.Annotations[bmov1alpha1.StatusAnnotation]; !kept || Held(resumed) {
@@ -254,11 +241,7 @@ func TestUnrest(t *testing.T) {
 		"is to be switched off":        {newClaim(asksImage, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }), newHost(running, powered), "its power is being switched"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Unrest(tt.claim, tt.host); got != tt.want {
-				t.Errorf("Unrest() = %q, want %q", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Unrest(tt.claim, tt.host)) })
 	}
 }
 
@@ -285,10 +268,6 @@ func TestPublishedFactsAreThoseOfTheMovedClaim(t *testing.T) {
 		"owned by another kind":             {facts("claim-uid", "former", func(o *metav1.OwnerReference) { o.Kind = "BareMetalHost" }), false},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := IsPublished(tt.data, newClaim()); got != tt.want {
-				t.Errorf("IsPublished() = %t, want %t", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, IsPublished(tt.data, newClaim())) })
 	}
 }

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const (
@@ -79,9 +80,7 @@ func TestReadReboots(t *testing.T) {
 			if got.Invalid = nil; len(got.Held) == 0 {
 				got.Held = nil
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, got)
 			if len(faults) != len(tt.invalid) {
 				t.Fatalf("faults %q, want %d", faults, len(tt.invalid))
 			}
@@ -149,20 +148,14 @@ func TestNextReboot(t *testing.T) {
 		"the host was provisioned by others":           {Reboots{Request: request}, []hostEdit{state(bmov1alpha1.StateExternallyProvisioned)}, PassReboot},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := NextReboot(tt.given, newHost(tt.host...)); got != tt.want {
-				t.Errorf("NextReboot() = %s, want %s", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, NextReboot(tt.given, newHost(tt.host...))) })
 	}
 }
 
 func TestWayOfAOneShot(t *testing.T) {
 	claim := newClaim(claimAnnotated(oneShotKey, `{"mode":"hard"}`))
 	accepted := AcceptedReboot(claim, *ReadReboots(claim).Asked)
-	if diff := cmp.Diff(map[string]string{requestKey: `{"mode":"hard","hostclaim":"claim-uid/7"}`}, accepted.Annotations); diff != "" {
-		t.Errorf("accepted (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, map[string]string{requestKey: `{"mode":"hard","hostclaim":"claim-uid/7"}`}, accepted.Annotations)
 	passed := PassedReboot(newHost(), *ReadReboots(accepted).Request)
 	if diff := cmp.Diff(map[string]string{
 		oneShotKey: `{"mode":"hard","hostclaim":"claim-uid/7"}`, infrav1.LastRebootAnnotation: "claim-uid/7",
@@ -207,12 +200,8 @@ func TestReleaseTakesBackOurRebootsOnly(t *testing.T) {
 	host := newHost(running, annotated(oneShotKey+"/remediation", ""), annotated(infrav1.HeldRebootPrefix+"a", ""))
 	host = PassedReboot(host, Reboot{ID: "claim-uid/7"})
 	WithoutWork(host)
-	if diff := cmp.Diff(map[string]string{oneShotKey + "/remediation": ""}, host.Annotations); diff != "" {
-		t.Errorf("ours (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, map[string]string{oneShotKey + "/remediation": ""}, host.Annotations)
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, oneShotKey, foreign[oneShotKey])
 	WithoutWork(host)
-	if diff := cmp.Diff(foreign, host.Annotations); diff != "" {
-		t.Errorf("of others (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, foreign, host.Annotations)
 }

@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const otherURL = "https://images.example.com/other.raw"
@@ -91,9 +92,7 @@ func TestOrderOfStages(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Compare(newClaim(tt.claim...), newHost(tt.host...), tt.skips); got != tt.want {
-				t.Errorf("Compare() = %s, want %s", got, tt.want)
-			}
+			expect.Equal(t, tt.want, Compare(newClaim(tt.claim...), newHost(tt.host...), tt.skips))
 		})
 	}
 }
@@ -123,9 +122,7 @@ func TestCompareOfATokenAndWhatIsLeft(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Compare(newClaim(tt.claim...), newHost(tt.host...), false); got != tt.want {
-				t.Errorf("Compare() = %s, want %s", got, tt.want)
-			}
+			expect.Equal(t, tt.want, Compare(newClaim(tt.claim...), newHost(tt.host...), false))
 		})
 	}
 }
@@ -142,11 +139,7 @@ func TestHostThatMustNotBeSwitchedOffIsNotParked(t *testing.T) {
 		"one that was parked before that": {[]hostEdit{running, isParked, neverOff}, Redo},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Compare(newClaim(reserved), newHost(tt.host...), true); got != tt.want {
-				t.Errorf("Compare() = %s, want %s", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Compare(newClaim(reserved), newHost(tt.host...), true)) })
 	}
 }
 
@@ -205,11 +198,7 @@ func TestEmptied(t *testing.T) {
 		})},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Emptied(newClaim(tt.claim...), given, tt.uncleaned)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Emptied(newClaim(tt.claim...), given, tt.uncleaned)) })
 	}
 }
 
@@ -322,9 +311,7 @@ func TestPower(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Desired(newClaim(tt.claim...), boundHost(tt.host...), nil).Spec.Online; got != tt.want {
-				t.Errorf("online %t, want %t", got, tt.want)
-			}
+			expect.Equal(t, tt.want, Desired(newClaim(tt.claim...), boundHost(tt.host...), nil).Spec.Online)
 		})
 	}
 }

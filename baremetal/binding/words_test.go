@@ -22,6 +22,8 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestStateName(t *testing.T) {
@@ -85,9 +87,7 @@ func TestStandstill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			host := &bmov1alpha1.BareMetalHost{}
 			test.given(host)
-			if got := Standstill(host); got != test.want {
-				t.Errorf("Standstill() = %q, want %q", got, test.want)
-			}
+			expect.Equal(t, test.want, Standstill(host))
 		})
 	}
 }

@@ -20,9 +20,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestHostileStatus has the administrator of the claim's cluster write what no
@@ -83,9 +84,7 @@ func TestHostileStatus(t *testing.T) {
 			for _, f := range tc.given {
 				f(claim)
 			}
-			if diff := cmp.Diff(tc.want, Read(claim)); diff != "" {
-				t.Errorf("state (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, Read(claim))
 		})
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var owner = Owner{Namespace: "tenant-a", Name: "a-cp-1", UID: "uid-1"}
@@ -126,11 +126,7 @@ func TestDesired(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Desired(tc.given)); diff != "" {
-				t.Errorf("claim (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Desired(tc.given)) })
 	}
 }
 
@@ -182,11 +178,7 @@ func TestBelongsTo(t *testing.T) {
 		"not to a machine of another namespace": {change: func(c *bmov1alpha1.HostClaim) { c.Namespace = "tenant-b" }},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := BelongsTo(bare(tc.change), owner); got != tc.want {
-				t.Errorf("BelongsTo is %v, want %v", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, BelongsTo(bare(tc.change), owner)) })
 	}
 }
 
@@ -231,9 +223,7 @@ func TestUpToDate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			current := desired.DeepCopy()
 			tc.change(current)
-			if got := UpToDate(current, desired); got != tc.want {
-				t.Errorf("UpToDate is %v, want %v", got, tc.want)
-			}
+			expect.Equal(t, tc.want, UpToDate(current, desired))
 		})
 	}
 }
@@ -261,9 +251,7 @@ func TestRepause(t *testing.T) {
 			if change := Repause(claim, tc.paused); change != tc.change {
 				t.Errorf("change is %v, want %v", change, tc.change)
 			}
-			if diff := cmp.Diff(tc.want, claim.Annotations); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, claim.Annotations)
 		})
 	}
 }
@@ -295,9 +283,7 @@ func TestKeepChoice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			desired := bare(edited)
 			KeepChoice(desired, tt.current)
-			if diff := cmp.Diff(tt.want, desired); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, desired)
 		})
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +27,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestDesiredRemote shows what differs for a claim that is not in the cluster of
@@ -43,9 +43,7 @@ func TestDesiredRemote(t *testing.T) {
 		c.Spec.ConsumerRef.Namespace = ""
 		c.Spec.UserData = &corev1.SecretReference{Namespace: "infra-a", Name: "m-0-userdata"}
 	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("claim (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	if !UpToDate(got, got) {
 		t.Error("the claim is not what it should be")
 	}
@@ -82,9 +80,7 @@ func TestCopies(t *testing.T) {
 	for _, c := range copies {
 		names = append(names, c.Name("m-0"))
 	}
-	if diff := cmp.Diff([]string{"m-0-userdata", "", "m-0-networkdata"}, names); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"m-0-userdata", "", "m-0-networkdata"}, names)
 	for name, tc := range map[string]struct {
 		source map[string][]byte
 		want   string
@@ -116,9 +112,7 @@ func TestCopies(t *testing.T) {
 		},
 		Type: "Opaque", Data: map[string][]byte{"userData": []byte("content")},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("copy (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	if other := copies[0].DesiredCopy(claim, secretkeys.Content{Value: []byte("other")}); len(hash) != 64 || other.Annotations[infrav1.ContentHashAnnotation] == hash {
 		t.Errorf("hash %q does not tell contents apart", hash)
 	}

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +28,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var (
@@ -65,23 +65,17 @@ func TestReserveAndAdopt(t *testing.T) {
 				t.Fatal("only the second one is reserved")
 			}
 			wantSpec := bmov1alpha1.HostClaimSpec{HostSelector: claim.Spec.HostSelector, FailureDomain: "row-1"}
-			if diff := cmp.Diff(wantSpec, reserved.Spec); diff != "" {
-				t.Errorf("spec (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, wantSpec, reserved.Spec)
 			wantAnnotations := map[string]string{
 				infrav1.ReservedUntilAnnotation: "2026-01-31T12:00:00Z", infrav1.ReservedByAnnotation: "m-1/uid-1",
 				infrav1.BoundClaimUIDAnnotation: "u", "example.com/a": "b",
 			}
-			if diff := cmp.Diff(wantAnnotations, reserved.Annotations); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, wantAnnotations, reserved.Annotations)
 			if by, uid := ReservedBy(reserved); by != "m-1" || uid != "uid-1" {
 				t.Errorf("reserved by %s %s", by, uid)
 			}
 			if remotes[0] == nil {
-				if diff := cmp.Diff([]metav1.OwnerReference{keeper.Reference}, reserved.OwnerReferences); diff != "" {
-					t.Errorf("owners (-want +got):\n%s", diff)
-				}
+				expect.Equal(t, []metav1.OwnerReference{keeper.Reference}, reserved.OwnerReferences)
 			} else if reserved.Labels[infrav1.OriginKey] != "uid-md" {
 				t.Errorf("labels %v", reserved.Labels)
 			}
@@ -95,9 +89,7 @@ func TestReserveAndAdopt(t *testing.T) {
 			if len(adopted.OwnerReferences) == 0 {
 				adopted.OwnerReferences = nil
 			}
-			if diff := cmp.Diff(want, adopted); diff != "" {
-				t.Errorf("adopted (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, want, adopted)
 			if by, uid := ReservedBy(adopted); by+string(uid) != "" || len(KeepersOf(adopted)) > 0 {
 				t.Error("the adopted claim is still reserved")
 			}
@@ -106,9 +98,7 @@ func TestReserveAndAdopt(t *testing.T) {
 }
 
 func TestKeepersOf(t *testing.T) {
-	if diff := cmp.Diff([]string{"uid-md"}, KeepersOf(Reserve(working(nil), first, keeper, until, false))); diff != "" {
-		t.Errorf("keepers (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"uid-md"}, KeepersOf(Reserve(working(nil), first, keeper, until, false)))
 	forged := working(nil)
 	forged.Labels[infrav1.NodeReuseLabel] = "md-workers"
 	if got := KeepersOf(forged); len(got) > 0 {
@@ -152,9 +142,7 @@ func TestRests(t *testing.T) {
 			for _, f := range tc.change {
 				f(claim)
 			}
-			if got := ReadReservation(claim).Rests; got != tc.want {
-				t.Errorf("rests = %t, want %t", got, tc.want)
-			}
+			expect.Equal(t, tc.want, ReadReservation(claim).Rests)
 		})
 	}
 }
@@ -180,11 +168,7 @@ func TestAnswers(t *testing.T) {
 		"a preference that stays one":                   {asking("1", "row-1", true), asking("1", "row-1", true), true},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := ReadReservation(tc.reserved).Answers(tc.wanted); got != tc.want {
-				t.Errorf("Answers() = %t, want %t", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, ReadReservation(tc.reserved).Answers(tc.wanted)) })
 	}
 }
 
@@ -220,12 +204,8 @@ func TestWithCleaning(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Annotations: test.before}}
-			if diff := cmp.Diff(test.want, WithCleaning(claim, test.mode).Annotations); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.before, claim.Annotations); diff != "" {
-				t.Errorf("the claim was changed (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, test.want, WithCleaning(claim, test.mode).Annotations)
+			expect.Equal(t, test.before, claim.Annotations)
 		})
 	}
 }

@@ -20,10 +20,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 type change = func(*bmov1alpha1.HostClaim)
@@ -175,9 +176,7 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first := func(c *bmov1alpha1.HostClaim) { c.Generation = 1 }
 			got := Read(bare(append([]change{first}, tc.given...)...))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("state (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 			if got.HasHost() != (tc.want.HostName != "") {
 				t.Errorf("HasHost is %v", got.HasHost())
 			}
@@ -186,7 +185,5 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadNothing(t *testing.T) {
-	if diff := cmp.Diff(State{}, Read(nil)); diff != "" {
-		t.Errorf("no claim is a state (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, State{}, Read(nil))
 }

@@ -21,12 +21,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestFromHardwareData(t *testing.T) {
@@ -77,16 +77,12 @@ func TestFromHardwareData(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, FromHardwareData(tc.given)); diff != "" {
-				t.Errorf("host (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, FromHardwareData(tc.given))
 			if tc.given == nil {
 				return
 			}
 			Strip(tc.given)
-			if diff := cmp.Diff(tc.want, FromHardwareData(tc.given)); diff != "" {
-				t.Errorf("host of what a cache holds (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, FromHardwareData(tc.given))
 		})
 	}
 }
@@ -103,9 +99,7 @@ func TestStripDropsWhatIsNotRead(t *testing.T) {
 	want := bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
 		CPU: bmov1alpha1.CPU{Count: 2}, NIC: []bmov1alpha1.NIC{{Name: "eth0"}},
 	}}
-	if diff := cmp.Diff(want, data.Spec); diff != "" {
-		t.Errorf("what is kept (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, data.Spec)
 }
 
 func TestInterfaces(t *testing.T) {
@@ -116,9 +110,7 @@ func TestInterfaces(t *testing.T) {
 		{Name: "ib0"},
 		{MAC: "52:54:00:00:00:09"},
 	}}
-	if diff := cmp.Diff([]string{"eth0", "eth1", "ib0"}, host.Interfaces()); diff != "" {
-		t.Errorf("interfaces (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"eth0", "eth1", "ib0"}, host.Interfaces())
 	if mac, ok := host.MAC("eth1"); !ok || mac != "52:54:00:00:00:02" {
 		t.Errorf("eth1 has MAC %q, %v", mac, ok)
 	}
@@ -173,11 +165,7 @@ func TestAddresses(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Addresses(tc.given, tc.node)); diff != "" {
-				t.Errorf("addresses (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Addresses(tc.given, tc.node)) })
 	}
 }
 
@@ -186,7 +174,5 @@ func TestAddressesThatFit(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	host := Host{Hostname: long, NICs: []NIC{{IP: long}, {IP: "192.0.2.1"}}}
 	want := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.1"}}
-	if diff := cmp.Diff(want, Addresses(host, "")); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, Addresses(host, ""))
 }

@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var (
@@ -52,17 +53,13 @@ func without(t *testing.T, field string) map[string]string {
 	t.Helper()
 	annotations := recorded().Annotations()
 	var fields map[string]any
-	if err := json.Unmarshal([]byte(annotations[infrav1.EffectiveIdentityAnnotation]), &fields); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(annotations[infrav1.EffectiveIdentityAnnotation]), &fields))
 	if _, found := fields[field]; !found {
 		t.Fatalf("no field %s in %v", field, fields)
 	}
 	delete(fields, field)
 	text, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	annotations[infrav1.EffectiveIdentityAnnotation] = string(text)
 	return annotations
 }
@@ -168,9 +165,7 @@ func TestFollow(t *testing.T) {
 					r.Target = tc.now
 				}
 			})
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("record (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, want, got)
 			if problem == nil {
 				return
 			}
@@ -211,10 +206,6 @@ func TestStandingOf(t *testing.T) {
 		"a claim that names nobody waits for the one that was moved": {claim(origin, ""), moved, Held},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := StandingOf(tc.claim, owner, tc.record); got != tc.want {
-				t.Errorf("standing is %v, want %v", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, StandingOf(tc.claim, owner, tc.record)) })
 	}
 }

@@ -30,6 +30,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func request(holder string) Request {
@@ -120,11 +121,7 @@ func TestClaims(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
-				t.Errorf("claim (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, tc.got) })
 	}
 }
 
@@ -171,11 +168,7 @@ func TestAnswers(t *testing.T) {
 		"an IPAddressClaim in the making":                 {got: AnswerOf(&pending)},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, tc.got) })
 	}
 }
 
@@ -185,16 +178,12 @@ func TestAddresses(t *testing.T) {
 		Address: "192.0.2.10", Prefix: 24, Gateway: &gateway, DNSServers: []ipamv1alpha1.IPAddressStr{"192.0.2.53"},
 	}})
 	want := metadata.Address{Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53"}}
-	if diff := cmp.Diff(want, metal3); diff != "" {
-		t.Errorf("address of ip-address-manager (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, metal3)
 	if bare := FromMetal3Address(&ipamv1alpha1.IPAddress{}); !cmp.Equal(bare, metadata.Address{}) {
 		t.Errorf("an empty address is %+v", bare)
 	}
 	capi := FromCAPIAddress(&capipamv1.IPAddress{Spec: capipamv1.IPAddressSpec{Address: "::2", Prefix: ptr.To[int32](64), Gateway: "::1"}})
-	if diff := cmp.Diff(metadata.Address{Address: "::2", Prefix: 64, Gateway: "::1"}, capi); diff != "" {
-		t.Errorf("address of Cluster API (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, metadata.Address{Address: "::2", Prefix: 64, Gateway: "::1"}, capi)
 }
 
 func TestNext(t *testing.T) {
@@ -308,11 +297,7 @@ func TestNext(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Next(tc.given)); diff != "" {
-				t.Errorf("step (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Next(tc.given)) })
 	}
 }
 

@@ -20,12 +20,12 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestAsks(t *testing.T) {
@@ -151,13 +151,9 @@ networkData:
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var spec infrav1.Metal3DataTemplateSpec
-			if err := yaml.UnmarshalStrict([]byte(tc.spec), &spec); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, yaml.UnmarshalStrict([]byte(tc.spec), &spec))
 			got, err := Asks(spec, given)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("asks (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 			if message := text(err); message != tc.wantErr {
 				t.Errorf("error %q, want %q", message, tc.wantErr)
 			}

@@ -29,6 +29,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func given() Facts {
@@ -61,11 +62,7 @@ func TestObject(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, given().object(tc.object)); diff != "" {
-				t.Errorf("object (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, given().object(tc.object)) })
 	}
 }
 
@@ -145,9 +142,7 @@ func TestLookups(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := tc.look(given())
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("value (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 			if diff := cmp.Diff(fmt.Sprintf("%#v", tc.wantErr), fmt.Sprintf("%#v", err)); tc.wantErr != nil && diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}

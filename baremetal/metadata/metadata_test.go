@@ -22,14 +22,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
-	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -58,16 +57,12 @@ func known() Facts {
 // TestGolden renders each testdata/*.yaml and compares it with the golden file
 // beside it; run with -update to accept what changed.
 func TestGolden(t *testing.T) {
-	golden.Rendered(t, *update, func(t *testing.T, input []byte) string {
+	expect.Rendered(t, *update, func(t *testing.T, input []byte) string {
 		t.Helper()
 		var spec infrav1.MetaData
-		if err := yaml.UnmarshalStrict(input, &spec); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.UnmarshalStrict(input, &spec))
 		got, err := Render(&spec, known())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var strict map[string]string
 		if err := yaml.UnmarshalStrict(got, &strict); err != nil {
 			t.Errorf("not all values are strings: %v", err)
@@ -106,12 +101,8 @@ func TestValues(t *testing.T) {
 			given := known()
 			tc.change(&given)
 			got, err := Values(tc.spec, given)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("values (-want +got):\n%s", diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -150,9 +141,7 @@ func TestRenderRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatalf("rendered:\n%s", got)
 			}
-			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, err.Error())
 		})
 	}
 }
@@ -205,10 +194,6 @@ func TestWanted(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Wanted(tc.spec, "m")); diff != "" {
-				t.Errorf("documents (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Wanted(tc.spec, "m")) })
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -32,7 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
-	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -63,16 +62,12 @@ func known() metadata.Facts {
 // TestGolden renders each testdata/*.yaml and compares it with the golden file
 // beside it; run with -update to accept what changed.
 func TestGolden(t *testing.T) {
-	golden.Rendered(t, *update, func(t *testing.T, input []byte) string {
+	expect.Rendered(t, *update, func(t *testing.T, input []byte) string {
 		t.Helper()
 		var spec infrav1.NetworkData
-		if err := yaml.UnmarshalStrict(input, &spec); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.UnmarshalStrict(input, &spec))
 		got, err := Render(&spec, known())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		again, err := Render(&spec, known())
 		if err != nil || string(again) != string(got) {
 			t.Errorf("a second time it is different, or fails: %v", err)
@@ -249,9 +244,7 @@ func TestRenderRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatalf("rendered:\n%s", got)
 			}
-			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, err.Error())
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestMatch(t *testing.T) {
@@ -80,14 +80,10 @@ func TestMatch(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Match(tc.query, tc.candidates)); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, Match(tc.query, tc.candidates))
 			reversed := slices.Clone(tc.candidates)
 			slices.Reverse(reversed)
-			if diff := cmp.Diff(tc.want, Match(tc.query, reversed)); diff != "" {
-				t.Errorf("result depends on the order (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, Match(tc.query, reversed))
 		})
 	}
 }

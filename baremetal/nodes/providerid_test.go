@@ -19,7 +19,7 @@ package nodes
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestParse(t *testing.T) {
@@ -45,9 +45,7 @@ func TestParse(t *testing.T) {
 			if ok != tc.ok {
 				t.Errorf("ok is %v, want %v", ok, tc.ok)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("ID (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }

@@ -23,12 +23,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // newPolicy returns a policy of namespace infra. Annotations are given as pairs.
@@ -83,9 +83,7 @@ func TestAdmits(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy(tt.given)
-			if got := Compile(&p).Admits(tenant); got != tt.want {
-				t.Errorf("Admits() = %t, want %t", got, tt.want)
-			}
+			expect.Equal(t, tt.want, Compile(&p).Admits(tenant))
 		})
 	}
 }
@@ -105,9 +103,7 @@ func TestAdmitsAll(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy(tt.given)
-			if got := AdmitsAll(&p); got != tt.want {
-				t.Errorf("AdmitsAll() = %t, want %t", got, tt.want)
-			}
+			expect.Equal(t, tt.want, AdmitsAll(&p))
 		})
 	}
 }
@@ -125,9 +121,7 @@ func TestEmptyNames(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			given := newPolicy(tt.given)
-			if got := EmptyNames(&given); got != tt.want {
-				t.Errorf("EmptyNames() = %t, want %t", got, tt.want)
-			}
+			expect.Equal(t, tt.want, EmptyNames(&given))
 		})
 	}
 }
@@ -147,9 +141,7 @@ func TestMatchesPartOnly(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy(tt.given)
-			if got := Compile(&p).MatchesPartOnly(tt.namespace); got != tt.want {
-				t.Errorf("MatchesPartOnly() = %t, want %t", got, tt.want)
-			}
+			expect.Equal(t, tt.want, Compile(&p).MatchesPartOnly(tt.namespace))
 		})
 	}
 }
@@ -230,9 +222,7 @@ func TestEvaluate(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := Evaluate(compileAll(tt.policies), Namespace{Name: "tenant"}, tt.own)
-			if diff := cmp.Diff(tt.want, append([]string{}, d.Namespaces()...)); diff != "" {
-				t.Errorf("namespaces (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, append([]string{}, d.Namespaces()...))
 			if len(d.Invalid) != tt.invalid {
 				t.Errorf("invalid policies: %v, want %d", d.Invalid, tt.invalid)
 			}
@@ -273,12 +263,8 @@ func TestGrantPublishes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.grant.Published(host, infrav1.PublishLabelsAnnotation)); diff != "" {
-				t.Errorf("labels (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.want, tt.grant.Published(host, infrav1.PublishAnnotationsAnnotation)); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, tt.grant.Published(host, infrav1.PublishLabelsAnnotation))
+			expect.Equal(t, tt.want, tt.grant.Published(host, infrav1.PublishAnnotationsAnnotation))
 		})
 	}
 }
@@ -347,11 +333,7 @@ func TestGrantOfOneFlag(t *testing.T) {
 			"never without any grant at all": {Grant{}, false},
 		}
 		for name, tt := range tests {
-			t.Run(key+" "+name, func(t *testing.T) {
-				if got := tt.grant.Permits(key); got != tt.want {
-					t.Errorf("got %t, want %t", got, tt.want)
-				}
-			})
+			t.Run(key+" "+name, func(t *testing.T) { expect.Equal(t, tt.want, tt.grant.Permits(key)) })
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestHolds(t *testing.T) {
@@ -41,9 +42,7 @@ func TestHolds(t *testing.T) {
 			claim := &bmov1alpha1.HostClaim{}
 			claim.Labels = map[string]string{infrav1.NodeReuseLabel: "md-workers"}
 			tc.change(claim)
-			if got := Holds(claim); got != tc.want {
-				t.Errorf("got %t, want %t", got, tc.want)
-			}
+			expect.Equal(t, tc.want, Holds(claim))
 		})
 	}
 }

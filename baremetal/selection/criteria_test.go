@@ -22,9 +22,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	operators "k8s.io/apimachinery/pkg/selection"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // wantsLabels and wantsExpressions ask for n labels that no host has.
@@ -164,12 +165,8 @@ func TestNamespaces(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, err := Parse(newClaim(tt.claim...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, c.Namespaces(admitted)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tt.want, c.Namespaces(admitted))
 			if want := newClaim(tt.claim...).Spec.HostSelector.InNamespace; c.InNamespace != want {
 				t.Errorf("InNamespace = %q, want %q", c.InNamespace, want)
 			}

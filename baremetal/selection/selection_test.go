@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // edit changes a host before it is stripped.
@@ -97,9 +98,7 @@ func softly(c *bmov1alpha1.HostClaim) { c.Annotations[infrav1.SoftFailureDomainA
 func criteria(t *testing.T, edits ...claimEdit) Criteria {
 	t.Helper()
 	c, err := Parse(newClaim(edits...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -137,11 +136,7 @@ func TestFree(t *testing.T) {
 		"not one that still runs a custom deploy": {[]edit{func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.CustomDeploy = &bmov1alpha1.CustomDeploy{} }}, HoldingData},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Free(newHost("h", tt.edits...)); got != tt.want {
-				t.Errorf("Free() = %q, want %q", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Free(newHost("h", tt.edits...))) })
 	}
 }
 
@@ -176,11 +171,7 @@ func TestFits(t *testing.T) {
 		"another domain when it is a wish": {[]claimEdit{wantsDomain("fd-2"), softly}, ""},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Fits(criteria(t, tt.claim...), host); got != tt.want {
-				t.Errorf("Fits() = %q, want %q", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Fits(criteria(t, tt.claim...), host)) })
 	}
 }
 
@@ -282,11 +273,7 @@ func TestExplain(t *testing.T) {
 		"a requirement given twice is counted once": {[]claimEdit{wants("a", "exists"), wants("a", "exists")}, many(2), "2 hosts seen: 2 without label a"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Explain(criteria(t, tt.claim...), tt.hosts); got != tt.want {
-				t.Errorf("Explain() = %q, want %q", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Explain(criteria(t, tt.claim...), tt.hosts)) })
 	}
 }
 

@@ -33,6 +33,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const sameMAC = "another link is recognized by the same: give each interface a MAC address of its own"
@@ -239,9 +240,7 @@ func TestProblems(t *testing.T) {
 			for _, problem := range Problems(tc.given, field.NewPath("spec")) {
 				got = append(got, problem.Error())
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -309,11 +308,7 @@ func TestWarnings(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Warnings(tc.given, field.NewPath("spec"))); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Warnings(tc.given, field.NewPath("spec"))) })
 	}
 }
 
@@ -357,9 +352,7 @@ func TestKeysWinAsTheyAreRendered(t *testing.T) {
 	}
 	for i, list := range keysByRank(spec) {
 		values, err := metadata.Values(spec, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		want := "from " + list.name
 		switch list.name {
 		case "indexes":

@@ -24,8 +24,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // problems counts how many of them are looked for.
@@ -96,9 +97,7 @@ func TestWhatIsTooLongForAProblem(t *testing.T) {
 		`f: Invalid value: {"k":"v"}: is little`,
 		"f: Required value: is nothing",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	if given[0].Detail != long {
 		t.Error("the problems that were given are changed")
 	}
@@ -106,14 +105,10 @@ func TestWhatIsTooLongForAProblem(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	few := []string{"a", "b"}
-	if diff := cmp.Diff(few, Warnings(slices.Values(few))); diff != "" {
-		t.Errorf("a few (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, few, Warnings(slices.Values(few)))
 	many := slices.Repeat([]string{"a"}, 100)
 	want := append(slices.Repeat([]string{"a"}, 20), "further warnings are left out")
-	if diff := cmp.Diff(want, Warnings(slices.Values(many))); diff != "" {
-		t.Errorf("many (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, Warnings(slices.Values(many)))
 }
 
 func TestCut(t *testing.T) {
@@ -143,10 +138,6 @@ func TestNames(t *testing.T) {
 		"the first one is listed always": {given: []string{long + long + long, "a"}, want: long + long + long + ", … and 1 more"},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := List(tc.given); got != tc.want {
-				t.Errorf("%q, want %q", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, List(tc.given)) })
 	}
 }

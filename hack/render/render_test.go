@@ -24,7 +24,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := filepath.Join("testdata", name+".golden")
-			golden.Compare(t, file, out.String(), *update)
+			expect.Golden(t, file, out.String(), *update)
 		})
 	}
 }

@@ -34,6 +34,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // pair is a certificate and its key in PEM.
@@ -123,12 +124,8 @@ func TestResolve(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := resolve([]byte(tt.given), tt.context)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -230,9 +227,7 @@ func TestResolveRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatal("it is accepted")
 			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, tt.want, err.Error())
 			if diff := cmp.Diff(Access{}, got); diff != "" {
 				t.Errorf("something was returned all the same:\n%s", diff)
 			}
@@ -273,9 +268,7 @@ func TestAccess(t *testing.T) {
 		}
 	})
 	t.Run("without authorities the target has no hash", func(t *testing.T) {
-		if diff := cmp.Diff(identity.Target{Server: "https://a", Namespace: "n"}, Access{Server: "https://a", Namespace: "n"}.Target()); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, identity.Target{Server: "https://a", Namespace: "n"}, Access{Server: "https://a", Namespace: "n"}.Target())
 	})
 	t.Run("parts do not run into each other", func(t *testing.T) {
 		if (Access{Username: "a", Password: "b"}).Key() == (Access{Username: "ab"}).Key() ||
@@ -320,13 +313,9 @@ func FuzzResolve(f *testing.F) {
 			t.Errorf("accepted %+v", access)
 		}
 		text, err := plain(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		parsed, err := clientcmd.Load(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		rest, err := clientcmd.NewNonInteractiveClientConfig(*parsed, context, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 		if err != nil {
 			return // client-go is the stricter one

@@ -25,7 +25,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -76,7 +76,7 @@ func TestUpdate(t *testing.T) {
 			}
 		}
 	}
-	golden.Compare(t, "testdata/update.golden", out.String(), *update)
+	expect.Golden(t, "testdata/update.golden", out.String(), *update)
 }
 
 // take carries a step out; rests is true if there was none.

@@ -27,7 +27,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
-	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -54,7 +54,7 @@ func transcribe(t *testing.T, file string, steps []step) {
 			write(&out, &o)
 		}
 	}
-	golden.Compare(t, file, out.String(), *update)
+	expect.Golden(t, file, out.String(), *update)
 }
 
 type step struct {

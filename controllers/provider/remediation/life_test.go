@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -72,9 +72,7 @@ func (w *world) remove() { w.delete(w.objects.remediation) }
 
 func (w *world) delete(o client.Object) {
 	w.t.Helper()
-	if err := w.store.Delete(w.t.Context(), o); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, w.store.Delete(w.t.Context(), o))
 }
 
 // TestLife writes down what a remediation does from its beginning to its end.
@@ -86,9 +84,7 @@ func TestLife(t *testing.T) {
 				fmt.Fprintf(out, "%s\n", e.what)
 				e.happen(w)
 				result, err := w.pass()
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				s, message := w.state(result)
 				for _, told := range s.Told {
 					fmt.Fprintf(out, "    event %s\n", told)
@@ -100,7 +96,7 @@ func TestLife(t *testing.T) {
 				fmt.Fprintln(out)
 			}
 			file := "testdata/" + name + ".golden"
-			golden.Compare(t, file, out.String(), *update)
+			expect.Golden(t, file, out.String(), *update)
 		})
 	}
 }

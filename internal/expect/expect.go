@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package golden compares what tests get with files of testdata.
-package golden
+// Package expect compares what tests get with what they want.
+package expect
 
 import (
 	"os"
@@ -25,6 +25,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// Equal reports what a test wants and did not get, as cmp.Diff compares them, and lets it go on.
+func Equal[T any](t *testing.T, want, got T, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// NoError ends a test that cannot go on after an error.
+func NoError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Rendered renders each testdata/*.yaml and compares the result with the .golden file beside it.
 func Rendered(t *testing.T, update bool, render func(t *testing.T, input []byte) string) {
@@ -36,27 +52,21 @@ func Rendered(t *testing.T, update bool, render func(t *testing.T, input []byte)
 	for _, input := range inputs {
 		t.Run(filepath.Base(input), func(t *testing.T) {
 			text, err := os.ReadFile(input)
-			if err != nil {
-				t.Fatal(err)
-			}
-			Compare(t, strings.TrimSuffix(input, ".yaml")+".golden", render(t, text), update)
+			NoError(t, err)
+			Golden(t, strings.TrimSuffix(input, ".yaml")+".golden", render(t, text), update)
 		})
 	}
 }
 
-// Compare fails a test if a file does not have the text that the test got. With update, which a
+// Golden fails a test if a file does not have the text that the test got. With update, which a
 // flag -update of the test gives, the file is written first.
-func Compare(t *testing.T, file, got string, update bool) {
+func Golden(t *testing.T, file, got string, update bool) {
 	t.Helper()
 	if update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		NoError(t, os.WriteFile(file, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	NoError(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("differs from %s, run with -update if this is meant (-want +got):\n%s", file, diff)
 	}
