@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestBeforeOwner shows that an object which no Cluster owns yet is not written
@@ -52,18 +53,14 @@ func TestBeforeOwner(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, tc.given)
 			recorder := events.NewFakeRecorder(10)
 			before := &infrav1.Metal3Cluster{}
-			if err := server.Client.Get(t.Context(), w.key, before); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, server.Client.Get(t.Context(), w.key, before))
 			w.Recorder, w.Clock = recorder, clocktesting.NewFakePassiveClock(before.CreationTimestamp.Add(tc.age))
 			result, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: w.key})
 			if err != nil || result.RequeueAfter != tc.again {
 				t.Errorf("result is %v, error %v, want another look after %v", result, err, tc.again)
 			}
 			infra, err := w.settle()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if len(infra.Finalizers) != len(before.Finalizers) {
 				t.Errorf("finalizers are %v", infra.Finalizers)
 			}

@@ -24,7 +24,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -121,9 +121,7 @@ type world struct {
 func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
 	reader, err := server.NewClient(t.Context(), calls, watch.IndexByCluster(&clusterv1.Machine{}, &infrav1.Metal3Machine{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w := &world{
 		t: t, key: client.ObjectKey{Namespace: server.Namespace(t), Name: "a-infra"},
 		Reconciler: &Reconciler{
@@ -211,9 +209,7 @@ func TestReconcile(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			infra, err := newWorld(t, interceptor.Funcs{}, tc.given).settle()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if (infra == nil) != tc.gone {
 				t.Fatalf("object is %v, should be gone: %v", infra, tc.gone)
 			}
@@ -241,9 +237,7 @@ func TestPause(t *testing.T) {
 	var writes []string
 	w := newWorld(t, apitest.Writes(&writes), newCast())
 	ready, err := w.settle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if want := []string{"patch", "status"}; !slices.Equal(writes, want) {
 		t.Errorf("a new object costs the requests %v, want %v", writes, want)
 	}
@@ -256,14 +250,10 @@ func TestPause(t *testing.T) {
 	} {
 		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "a"}}
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%v}}`, step.paused))
-		if err := server.Client.Patch(t.Context(), cluster, patch); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, server.Client.Patch(t.Context(), cluster, patch))
 		writes = nil
 		infra, err := w.settle()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if want := []string{"status"}; !slices.Equal(writes, want) {
 			t.Errorf("paused %v: three passes cost the requests %v, want %v", step.paused, writes, want)
 		}
@@ -271,9 +261,7 @@ func TestPause(t *testing.T) {
 		if got == nil || got.Status != step.want.Status || got.Reason != step.want.Reason || got.Message != step.want.Message {
 			t.Errorf("condition Paused is %v, want %v", got, step.want)
 		}
-		if diff := cmp.Diff(ready.Status.Deprecated, infra.Status.Deprecated); diff != "" {
-			t.Errorf("conditions of v1beta1 changed (-want +got):\n%s", diff)
-		}
+		expect.Equal(t, ready.Status.Deprecated, infra.Status.Deprecated)
 	}
 }
 

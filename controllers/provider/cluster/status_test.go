@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -30,6 +29,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var noon = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
@@ -177,9 +177,7 @@ func TestReport(t *testing.T) {
 			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			former := cmpopts.IgnoreFields(infrav1.Metal3ClusterStatus{}, "Deprecated") // see TestV1Beta1Conditions
-			if diff := cmp.Diff(tc.want, tc.given.infra.Status, byType, noTimes, former); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, tc.given.infra.Status, byType, noTimes, former)
 			again := given(func(s *scope) { *s = *tc.given })
 			report(again, metav1.NewTime(noon.Add(time.Hour)))
 			if again.infra.Status.LastUpdated != nil && !again.infra.Status.LastUpdated.Equal(&noon) {
@@ -187,9 +185,7 @@ func TestReport(t *testing.T) {
 			}
 			recorder := events.NewFakeRecorder(10)
 			(&Reconciler{Recorder: recorder}).announce(t.Context(), tc.given)
-			if got := len(recorder.Events); got != tc.wantEvents {
-				t.Errorf("%d events, want %d", got, tc.wantEvents)
-			}
+			expect.Equal(t, tc.wantEvents, len(recorder.Events))
 		})
 	}
 }
@@ -217,9 +213,7 @@ func TestLog(t *testing.T) {
 		got = append(got, line.Message)
 	}
 	want := []string{"Published failure domains", "Control plane endpoint is known, machines may be created"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 func TestClusterToInfra(t *testing.T) {
@@ -252,7 +246,5 @@ func TestV1Beta1Conditions(t *testing.T) {
 		{Type: "BaremetalInfrastructureReady", Status: "False", Severity: "Info", Reason: "WaitingForControlPlaneEndpoint", Message: noEndpoint},
 	}
 	noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
-	if diff := cmp.Diff(want, s.infra.GetV1Beta1Conditions(), noTimes); diff != "" {
-		t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, s.infra.GetV1Beta1Conditions(), noTimes)
 }

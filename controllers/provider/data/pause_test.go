@@ -31,15 +31,14 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestPause shows that pausing costs one request, and a pass of a paused object none.
 func TestPause(t *testing.T) {
 	var writes []string
 	cached, err := server.NewClient(t.Context(), apitest.Writes(&writes), SetupIndexes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := &Reconciler{Client: cached, Live: cached, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{}}
 	cluster := &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace(t), Name: "a"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)},
@@ -62,9 +61,7 @@ func TestPause(t *testing.T) {
 	if want := []string{"status"}; !slices.Equal(writes, want) {
 		t.Errorf("the requests of three passes are %v, want %v", writes, want)
 	}
-	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), data); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), data))
 	if len(data.Finalizers) > 0 || !conditions.IsTrue(data, infrav1.PausedCondition) || len(data.Status.Conditions) != 1 {
 		t.Errorf("finalizers %v, conditions %v", data.Finalizers, data.Status.Conditions)
 	}

@@ -41,6 +41,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // site is the connection to the cluster with the hosts.
@@ -69,15 +70,11 @@ func TestRemoteWordsAreNotShown(t *testing.T) {
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return fails() },
 	})
 	cached, err := server.NewClient(t.Context(), interceptor.Funcs{}, SetupIndexes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	data, target := remoteData(t), identity.Target{Server: "https://hosts.example", Namespace: "infra"}
 	recorder := events.NewFakeRecorder(10)
 	metrics, err := NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := &Reconciler{
 		Client: cached, Live: cached, Secrets: secretwatch.New(nil), Metrics: metrics, Recorder: recorder, Clock: clock.RealClock{},
 		Hosts: hostclaims.Clients{Client: cached, Remote: site{to: remote.NewSite(target, hostile, hostile)}},
@@ -89,9 +86,7 @@ func TestRemoteWordsAreNotShown(t *testing.T) {
 	if failed == nil {
 		t.Fatal("the other cluster was not asked")
 	}
-	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), data); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), data))
 	shown = append(shown, failed.Error(), data.Status.ErrorMessage, conditions.GetMessage(data, infrav1.ReadyCondition))
 	for len(recorder.Events) > 0 {
 		shown = append(shown, <-recorder.Events)
@@ -129,9 +124,7 @@ func remoteData(t *testing.T) *infrav1.Metal3Data {
 	target := identity.Target{Server: "https://hosts.example", Namespace: "infra"}
 	before := metal3Machine.DeepCopy()
 	metal3Machine.Annotations = identity.NewRecord(claims.OwnerOf(metal3Machine), identity.Ref{Secret: "hosts"}, target, "o-1").Annotations()
-	if err := server.Client.Patch(t.Context(), metal3Machine, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), metal3Machine, client.MergeFrom(before)))
 	data := &infrav1.Metal3Data{ObjectMeta: meta("nodes-0", machineKind, metal3Machine), Spec: infrav1.Metal3DataSpec{
 		Index: ptr.To[int32](0), Template: &infrav1.Metal3ObjectRef{Name: "nodes"}, Claim: &infrav1.Metal3ObjectRef{Name: "m-1"},
 	}}

@@ -21,7 +21,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
@@ -121,9 +121,7 @@ func TestReport(t *testing.T) {
 			report(s, tc.wait, tc.err)
 			anyTime := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			anyOrder := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
-			if diff := cmp.Diff(tc.want, s.data.Status, anyTime, anyOrder); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, s.data.Status, anyTime, anyOrder)
 		})
 	}
 }
@@ -152,16 +150,12 @@ func TestIndexes(t *testing.T) {
 	}
 	got := [][]string{claimOf(data), machineOf(data), secretsOf(data), reasonOf(data)}
 	want := [][]string{{"claim"}, {"machine"}, {"a", "b"}, {infrav1.PoolNotFoundReason}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	empty := &infrav1.Metal3Data{}
 	for _, keys := range [][]string{claimOf(empty), machineOf(empty), secretsOf(empty)} {
 		if len(keys) > 0 {
 			t.Errorf("an empty one has keys %v", keys)
 		}
 	}
-	if diff := cmp.Diff([]string{""}, reasonOf(empty)); diff != "" {
-		t.Errorf("reason of one that says nothing yet (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{""}, reasonOf(empty))
 }

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +36,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func request(name string) reconcile.Request {
@@ -104,9 +104,7 @@ func TestOnClaim(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, woken(t, tc.claim, tc.happens, onClaim(only("waiting"), only("next")))); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, woken(t, tc.claim, tc.happens, onClaim(only("waiting"), only("next"))))
 		})
 	}
 }
@@ -134,9 +132,7 @@ func TestOnPool(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, woken(t, pool, tc.happens, onPool(only("waiting"), only("refused"), only("unfit")))); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, woken(t, pool, tc.happens, onPool(only("waiting"), only("refused"), only("unfit"))))
 		})
 	}
 }
@@ -154,11 +150,7 @@ func TestRefusedBy(t *testing.T) {
 		"one that was refused belongs to a pool": {asked(ipamv1alpha1.IPClaimStatus{ErrorMessage: ptr.To("Exhausted")}), []string{"pool"}},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, refusedBy(tc.claim)); diff != "" {
-				t.Errorf("pools (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, refusedBy(tc.claim)) })
 	}
 }
 
@@ -197,13 +189,9 @@ func TestAClaimOfAnotherKindThanItsPool(t *testing.T) {
 		},
 		Spec: capipamv1.IPAddressClaimSpec{PoolRef: capipamv1.IPPoolReference{Name: "pool", Kind: "IPPool", APIGroup: "ipam.metal3.io"}},
 	}
-	if err := server.Client.Create(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Create(t.Context(), claim))
 	r := &Reconciler{Client: server.Client, Live: server.Client}
-	if err := r.releaseClaim(t.Context(), addressClaim{claim}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.releaseClaim(t.Context(), addressClaim{claim}))
 	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); !apierrors.IsNotFound(err) {
 		t.Errorf("the claim stays: %v", err)
 	}
@@ -223,9 +211,7 @@ func TestReleased(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (addressClaim{&ipamv1alpha1.IPClaim{ObjectMeta: tc.meta}}).released(); got != tc.want {
-				t.Errorf("released() = %t, want %t", got, tc.want)
-			}
+			expect.Equal(t, tc.want, (addressClaim{&ipamv1alpha1.IPClaim{ObjectMeta: tc.meta}}).released())
 		})
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestCollisionsOfOnePassAreBounded lets a claim ask for an index of a template of
@@ -77,9 +78,7 @@ func TestCollisionsOfOnePassAreBounded(t *testing.T) {
 					return c.Create(ctx, o, options...)
 				},
 			}, SetupIndexes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			r := &Reconciler{Client: cached, Live: server.Client, Clock: clock.RealClock{}}
 			pass := func() error {
 				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: template})
@@ -92,9 +91,7 @@ func TestCollisionsOfOnePassAreBounded(t *testing.T) {
 			if err := pass(); err != nil {
 				t.Error(err)
 			}
-			if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
 			if ref := claim.Status.RenderedData; ref == nil || ref.Name != "nodes-15" {
 				t.Errorf("the claim has %v, want the lowest free index", ref)
 			}

@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestPause shows that pausing costs one request each, and a pass of what is paused
@@ -36,9 +37,7 @@ import (
 func TestPause(t *testing.T) {
 	var writes []string
 	cached, err := server.NewClient(t.Context(), apitest.Writes(&writes), SetupIndexes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := &Reconciler{Client: cached, Live: cached, Clock: clock.RealClock{}}
 	paused := metav1.ObjectMeta{
 		Namespace: server.Namespace(t), Name: "nodes", Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
@@ -58,9 +57,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("the requests of three passes are %v, want %v", writes, want)
 	}
 	for _, o := range []pausable{template, claim} {
-		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		if len(o.GetFinalizers()) > 0 || !conditions.IsTrue(o, infrav1.PausedCondition) {
 			t.Errorf("%T: finalizers %v, conditions %v", o, o.GetFinalizers(), o.GetConditions())
 		}

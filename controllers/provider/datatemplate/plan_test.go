@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -98,11 +99,7 @@ func TestAssignIndexes(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, assignIndexes("t", tc.existing, tc.claims)); diff != "" {
-				t.Errorf("assignments (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, assignIndexes("t", tc.existing, tc.claims)) })
 	}
 }
 

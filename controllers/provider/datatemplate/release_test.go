@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -93,20 +94,16 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 	server.Create(t, claim)
 	data := desiredData(types.NamespacedName{Namespace: claim.Namespace, Name: "nodes"}, infrav1.Metal3DataTemplateSpec{}, claim, 0)
 	server.Create(t, data)
-	if err := r.Client.Delete(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Client.Delete(t.Context(), claim))
 	look := func() (*infrav1.Metal3DataClaim, *infrav1.Metal3Data) {
 		t.Helper()
 		c, d := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}
 		for object, key := range map[client.Object]client.ObjectKey{c: client.ObjectKeyFromObject(claim), d: client.ObjectKeyFromObject(data)} {
-			if err := r.Client.Get(t.Context(), key, object); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, r.Client.Get(t.Context(), key, object))
 		}
 		return c, d
 	}
-	expect := func(claimHeld, dataHeld []string) {
+	held := func(claimHeld, dataHeld []string) {
 		t.Helper()
 		c, d := look()
 		if diff := cmp.Diff([][]string{claimHeld, dataHeld}, [][]string{c.Finalizers, d.Finalizers}); diff != "" {
@@ -118,10 +115,8 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 	}
 
 	before, alive := look()
-	if err := pass(before, alive); err != nil {
-		t.Fatal(err)
-	}
-	expect([]string{infrav1.DataClaimFinalizer, "test/holds"}, []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer})
+	expect.NoError(t, pass(before, alive))
+	held([]string{infrav1.DataClaimFinalizer, "test/holds"}, []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer})
 
 	// A cache that knows of the deletion, but not of a later write.
 	_, stale := look()
@@ -129,11 +124,9 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 	if err := pass(before, stale); !apierrors.IsConflict(err) {
 		t.Fatalf("a conflict is no error: %v", err)
 	}
-	expect([]string{infrav1.DataClaimFinalizer, "test/holds"}, []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer})
+	held([]string{infrav1.DataClaimFinalizer, "test/holds"}, []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer})
 
 	_, dying := look()
-	if err := pass(before, dying); err != nil {
-		t.Fatal(err)
-	}
-	expect([]string{"test/holds"}, []string{infrav1.DataFinalizer})
+	expect.NoError(t, pass(before, dying))
+	held([]string{"test/holds"}, []string{infrav1.DataFinalizer})
 }

@@ -33,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var anyTime = cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
@@ -72,9 +73,7 @@ func TestDesiredData(t *testing.T) {
 			NetworkData: &corev1.SecretReference{Name: "m-networkdata", Namespace: "tenant"},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Metal3Data (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 func TestDescribeClaim(t *testing.T) {
@@ -149,9 +148,7 @@ func TestDescribeClaim(t *testing.T) {
 			}
 			got := s.describeClaim(tc.claim, assignment{}, nil)
 			anyOrder := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
-			if diff := cmp.Diff(tc.want, got, anyTime, anyOrder); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got, anyTime, anyOrder)
 		})
 	}
 }
@@ -278,9 +275,7 @@ func TestAnswersChange(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := watch.Whenever(answersChange).Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
-				t.Errorf("lets through: %v, want %v", got, tc.want)
-			}
+			expect.Equal(t, tc.want, watch.Whenever(answersChange).Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}))
 		})
 	}
 }

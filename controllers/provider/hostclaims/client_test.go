@@ -31,6 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // How claims and facts are read from an API server is shown by the stories of
@@ -67,11 +68,7 @@ func TestOldest(t *testing.T) {
 		"the name decides between two of the same age": {claims: []bmov1alpha1.HostClaim{claim("c", 1), claim("a", 1), claim("b", 1)}, want: "a"},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := oldest(tc.claims).Name; got != tc.want {
-				t.Errorf("claim is %q, want %q", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, oldest(tc.claims).Name) })
 	}
 }
 
@@ -124,11 +121,7 @@ func TestOwnedBy(t *testing.T) {
 		"facts that no owner vouches for by any UID": {data: data("")},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := claims.OwnedBy(tc.data, bound().UID); got != tc.want {
-				t.Errorf("believed: %v, want %v", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, claims.OwnedBy(tc.data, bound().UID)) })
 	}
 }
 
@@ -160,10 +153,6 @@ func TestIndexes(t *testing.T) {
 		"something else not at all":           {extract: watch.Index(consumerUIDs), object: facts},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.extract(tc.object)); diff != "" {
-				t.Errorf("index (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, tc.extract(tc.object)) })
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +38,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -132,9 +132,7 @@ func TestHost(t *testing.T) {
 			if tc.freed {
 				freed = []remote.User{userOf(m)}
 			}
-			if diff := cmp.Diff(freed, s.freed); diff != "" {
-				t.Errorf("given up (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, freed, s.freed)
 		})
 	}
 }
@@ -169,9 +167,7 @@ func hostOf(t *testing.T) (*infrav1.Metal3Machine, Clients, *sites) {
 			return []string{o.GetLabels()[infrav1.OriginKey]}
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := &sites{site: remote.NewSite(target, reader, reader)}
 	return m, Clients{Client: reader, Local: served(true), Remote: s}, s
 }
@@ -205,9 +201,7 @@ func TestClaimThatWasAdoptedAndMoved(t *testing.T) {
 	m, r, _ := hostOf(t)
 	m.Annotations = nil
 	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "m-1"}}
-	if err := server.Client.Delete(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Delete(t.Context(), claim))
 	add := func(name, consumer string, controller types.UID) {
 		server.Create(t, &bmov1alpha1.HostClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
@@ -243,9 +237,7 @@ func TestAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := Machine{Now: &infrav1.Metal3Machine{Spec: infrav1.Metal3MachineSpec{IdentityRef: tc.own}}, Infra: tc.infra}
-			if got := m.asked(); got != tc.want {
-				t.Errorf("asked for %v, want %v", got, tc.want)
-			}
+			expect.Equal(t, tc.want, m.asked())
 		})
 	}
 }
@@ -282,9 +274,7 @@ func TestChoose(t *testing.T) {
 				return nil
 			}})
 			held, rival, err := (&Client{machine: m, record: &record, client: reader}).find(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			got := ""
 			if held != nil {
 				got = held.Name

@@ -41,6 +41,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const content = "a-secret-that-must-not-be-shown"
@@ -113,9 +114,7 @@ func (c *copying) copied() *corev1.Secret {
 	c.t.Helper()
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: c.claim.Namespace, Name: "m-1-0-userdata"}
-	if err := client.IgnoreNotFound(server.Client.Get(c.t.Context(), key, secret)); err != nil {
-		c.t.Fatal(err)
-	}
+	expect.NoError(c.t, client.IgnoreNotFound(server.Client.Get(c.t.Context(), key, secret)))
 	return secret
 }
 
@@ -223,21 +222,15 @@ func TestCopyIsKept(t *testing.T) {
 		t.Error("a copy that is up to date was written")
 	}
 	rotated := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"value":"bmV3"}}`))
-	if err := server.Client.Patch(t.Context(), secret, rotated); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), secret, rotated))
 	again("new")
 	strip := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":null},"data":{"userData":"b2xk"}}`))
-	if err := server.Client.Patch(t.Context(), first, strip); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), first, strip))
 	again("new")
 	c.client = c.through(interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 		return errBroken
 	}})
-	if err := server.Client.Patch(t.Context(), first, strip); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), first, strip))
 	if _, err := c.copies(); err == nil {
 		t.Error("a copy that cannot be updated is no error")
 	}
@@ -288,9 +281,7 @@ func TestPullSecretIsCopied(t *testing.T) {
 		}
 	}
 	copied := &corev1.Secret{}
-	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: c.claim.Namespace, Name: "m-1-0-pullsecret"}, copied); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKey{Namespace: c.claim.Namespace, Name: "m-1-0-pullsecret"}, copied))
 	if copied.Type != corev1.SecretTypeDockerConfigJson || string(copied.Data[".dockerconfigjson"]) != "{}" {
 		t.Errorf("the copy has type %s and keys %v", copied.Type, slices.Collect(maps.Keys(copied.Data)))
 	}
@@ -322,9 +313,7 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 			claims.PullSecretSuffix: {Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")}},
 		} {
 			copied := &corev1.Secret{}
-			if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: c.claim.Namespace, Name: c.claim.Name + suffix}, copied); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKey{Namespace: c.claim.Namespace, Name: c.claim.Name + suffix}, copied))
 			if copied.Labels[infrav1.OriginKey] != "o-2" {
 				t.Errorf("%s has origin %s", copied.Name, copied.Labels[infrav1.OriginKey])
 			}

@@ -47,6 +47,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -70,9 +71,7 @@ type world struct {
 func newWorld(t *testing.T, calls interceptor.Funcs) *world {
 	t.Helper()
 	c, err := server.NewClient(t.Context(), calls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	namespace := server.Namespace(t)
 	mark := map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
 	w := &world{t: t, Extension: &Extension{Client: c, Live: server.Client}}
@@ -111,18 +110,14 @@ func (w *world) status(o client.Object, change func()) {
 	w.t.Helper()
 	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
 	change()
-	if err := server.Client.Status().Patch(w.t.Context(), o, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, server.Client.Status().Patch(w.t.Context(), o, client.MergeFrom(before)))
 }
 
 func (w *world) edit(o client.Object, change func()) {
 	w.t.Helper()
 	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
 	change()
-	if err := server.Client.Patch(w.t.Context(), o, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, server.Client.Patch(w.t.Context(), o, client.MergeFrom(before)))
 }
 
 // says sets the condition by which the machine controller reports the state of the server.
@@ -137,9 +132,7 @@ func (w *world) says(status metav1.ConditionStatus, reason, message string) {
 func (w *world) read() {
 	w.t.Helper()
 	for _, o := range []client.Object{w.machine, w.infra, w.config} {
-		if err := server.Client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, server.Client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o))
 	}
 }
 
@@ -167,19 +160,13 @@ func (w *world) serve() caller {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	for name, content := range map[string][]byte{"tls.crt": cert, "tls.key": key} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	port := freePort(w.t)
 	s, err := NewServer(w.Extension, Serving{Host: "127.0.0.1", Port: port, CertDir: dir})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	ctx, stop := context.WithCancel(w.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Start(ctx) }()
@@ -206,9 +193,7 @@ func (w *world) serve() caller {
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of TCP
 }
@@ -216,24 +201,16 @@ func freePort(t *testing.T) int {
 func (c caller) call(path string, request, response any) {
 	c.t.Helper()
 	body, err := json.Marshal(request)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.NoError(c.t, err)
 	post, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url+path, bytes.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.NoError(c.t, err)
 	answer, err := c.client.Do(post)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.NoError(c.t, err)
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		c.t.Fatalf("%s: %s", path, answer.Status)
 	}
-	if err := json.NewDecoder(answer.Body).Decode(response); err != nil {
-		c.t.Fatal(err)
-	}
+	expect.NoError(c.t, json.NewDecoder(answer.Body).Decode(response))
 }
 
 // update calls UpdateMachine, and returns the answer in one line.

@@ -20,7 +20,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // set reads templates from what is written in spec.template.spec.
@@ -29,9 +29,7 @@ func set(t *testing.T, version, infra, bootstrap string) machineSet {
 	object := func(apiVersion, kind, spec string) map[string]any {
 		o := map[string]any{"apiVersion": apiVersion, "kind": kind}
 		inner := map[string]any{}
-		if err := json.Unmarshal([]byte(spec), &inner); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(spec), &inner))
 		o["spec"] = map[string]any{"template": map[string]any{"spec": inner}}
 		return o
 	}
@@ -109,9 +107,7 @@ func TestCovered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, why := covered(tc.current, tc.desired)
 			got := want{string(p.Set), string(p.Infrastructure), string(p.Bootstrap), why}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("patches (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }

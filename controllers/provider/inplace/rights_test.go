@@ -25,19 +25,17 @@ import (
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // grants are the rules of the ClusterRole, by group, resource and verb.
 func grants(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../../config/in-place-updates/component/role.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	role := &rbacv1.ClusterRole{}
-	if err := yaml.Unmarshal(text, role); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(text, role))
 	var all []string
 	for _, rule := range role.Rules {
 		for _, verb := range rule.Verbs {
@@ -68,9 +66,7 @@ func TestRightsAreThoseOfTheRole(t *testing.T) {
 func TestNoUpdateWithoutRights(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	powerless, err := server.User("provider-without-the-role")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	offered := func() *runtimehooksv1.CanUpdateMachineSetResponse {
 		request := &runtimehooksv1.CanUpdateMachineSetRequest{Current: side("v1", "http://x/1"), Desired: side("v2", "http://x/2")}
 		request.Desired.MachineSet.Namespace = w.machine.Namespace

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestTemplatesOfFailureDomains shows where the list of templates comes from: past the cache where that
@@ -90,12 +90,8 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 			if err := w.observeDomains(t.Context(), s); !errors.Is(err, test.err) {
 				t.Errorf("error is %v, want %v", err, test.err)
 			}
-			if diff := cmp.Diff(test.want, s.Data.ByDomain); diff != "" {
-				t.Errorf("templates (-want +got):\n%s", diff)
-			}
-			if got := s.Data.Unlisted; got != test.unlisted {
-				t.Errorf("unlisted by %q, want %q", got, test.unlisted)
-			}
+			expect.Equal(t, test.want, s.Data.ByDomain)
+			expect.Equal(t, test.unlisted, s.Data.Unlisted)
 		})
 	}
 }
@@ -195,10 +191,6 @@ func TestDataFacts(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, dataFacts(tc.claim, tc.data)); diff != "" {
-				t.Errorf("facts (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, dataFacts(tc.claim, tc.data)) })
 	}
 }

@@ -22,14 +22,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestForgetEndsTheSeriesOfACluster(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	m.provisioned("n", "gone", time.Minute)
 	m.provisioned("n", "stays", time.Minute)
 	m.Forget("n", "gone")

@@ -38,6 +38,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // group is a world with the machines of one control plane or MachineDeployment.
@@ -194,9 +195,7 @@ func (g *group) machineNamed(name string) *infrav1.Metal3Machine {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.NoError(g.t, err)
 	return m
 }
 
@@ -229,9 +228,7 @@ func (g *group) status(claim *bmov1alpha1.HostClaim, poweredOn bool, kinds map[s
 		}
 		meta.SetStatusCondition(&claim.Status.Conditions, c)
 	}
-	if err := g.server.Client.Status().Patch(g.t.Context(), claim, client.MergeFrom(before)); err != nil {
-		g.t.Fatal(err)
-	}
+	expect.NoError(g.t, g.server.Client.Status().Patch(g.t.Context(), claim, client.MergeFrom(before)))
 }
 
 // run gives the machine a claim whose host runs.
@@ -250,9 +247,7 @@ func (g *group) bind(claim *bmov1alpha1.HostClaim) {
 	g.t.Helper()
 	before := claim.DeepCopy()
 	controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer)
-	if err := g.server.Client.Patch(g.t.Context(), claim, client.MergeFrom(before)); err != nil {
-		g.t.Fatal(err)
-	}
+	expect.NoError(g.t, g.server.Client.Patch(g.t.Context(), claim, client.MergeFrom(before)))
 	g.status(claim, true, map[string]bool{"Associated": true, "Synchronized": true, "Provisioned": true, "AvailableForProvisioning": false})
 }
 
@@ -272,9 +267,7 @@ func (g *group) remove(name string) {
 	for _, o := range []client.Object{&clusterv1.Machine{}, &infrav1.Metal3Machine{}} {
 		o.SetNamespace(g.namespace)
 		o.SetName(name)
-		if err := g.server.Client.Delete(g.t.Context(), o); err != nil {
-			g.t.Fatal(err)
-		}
+		expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), o))
 	}
 }
 

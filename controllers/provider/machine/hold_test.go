@@ -27,6 +27,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // held is a machine whose server runs, and whose bootstrap data an update in place withdrew for
@@ -146,9 +147,7 @@ func TestStaysHeld(t *testing.T) {
 			if tc.updating {
 				annotations[clusterv1.UpdateInProgressAnnotation] = ""
 			}
-			if got := staysHeld(annotations, tc.awaited); got != tc.want {
-				t.Errorf("got %t, want %t", got, tc.want)
-			}
+			expect.Equal(t, tc.want, staysHeld(annotations, tc.awaited))
 		})
 	}
 }

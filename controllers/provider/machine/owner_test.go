@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestBeforeOwner shows that a machine which Cluster API is still making is not
@@ -95,13 +96,9 @@ func TestOwnerComes(t *testing.T) {
 	w.machine.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: w.owner.Name, UID: w.owner.UID,
 	}}
-	if err := w.server.Client.Patch(t.Context(), w.machine, patch.Locked(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.server.Client.Patch(t.Context(), w.machine, patch.Locked(before)))
 	m, err := w.settle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w.expect(m, "AssociateBareMetalHost/False/HostClaimNotBound", "")
 	if m.Finalizers[0] != infrav1.MachineFinalizer {
 		t.Errorf("finalizers are %v", m.Finalizers)

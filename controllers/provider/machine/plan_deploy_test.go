@@ -20,12 +20,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // Two servers of one name, from two namespaces, must not join as one Node.
@@ -114,11 +114,7 @@ func TestNextNamesTheServer(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Next(tc.given)); diff != "" {
-				t.Errorf("plan (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Next(tc.given)) })
 	}
 }
 
@@ -192,9 +188,7 @@ func TestDataTemplateOfFailureDomain(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := Next(observe(append([]change{bound, facts}, test.given...)...))
-			if diff := cmp.Diff(test.want, p.DataTemplate); diff != "" {
-				t.Errorf("template (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, test.want, p.DataTemplate)
 			if test.wait == "" {
 				test.wait = "Waiting for the data of Metal3DataTemplate \"" + test.want + "\" to be rendered"
 			}

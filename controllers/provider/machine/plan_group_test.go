@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var boundState = claims.State{Phase: claims.Bound, Name: "c"}
@@ -74,11 +75,7 @@ func TestKeeps(t *testing.T) {
 		"none without a claim":                                {group: ofWorkers(), claim: claims.State{}},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := keeps(tc.group, tc.claim, tc.unhealthy); got != tc.want {
-				t.Errorf("keeps() = %t, want %t", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, keeps(tc.group, tc.claim, tc.unhealthy)) })
 	}
 }
 
@@ -126,11 +123,7 @@ func TestNextReserved(t *testing.T) {
 		"another one leaves while one is let go":  {ofWorkers(func(g *Group) { g.Leaving, g.Reserved = 1, []claims.Reservation{of("a", "2", true)} }), ReusePlan{Wait: true, LetGo: []string{"a"}}},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, nextReserved(tc.group, claimOf("1"))); diff != "" {
-				t.Errorf("plan (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, nextReserved(tc.group, claimOf("1"))) })
 	}
 }
 

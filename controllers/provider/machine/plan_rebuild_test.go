@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func asked(o *Observed) {
@@ -177,9 +178,7 @@ func TestNextRebuild(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := observe(append(live[:len(live):len(live)], tc.changes...)...)
-			if diff := cmp.Diff(tc.want, stepOf(Next(o)), cmp.AllowUnexported(rebuilding{})); diff != "" {
-				t.Errorf("plan (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, stepOf(Next(o)), cmp.AllowUnexported(rebuilding{}))
 		})
 	}
 }
@@ -214,9 +213,7 @@ func TestRebuildSaysWhatIsMissing(t *testing.T) {
 	} {
 		o := observe(bound, facts, rendered, deployed, runsImage, established, asked, told, server,
 			func(o *Observed) { o.Bootstrap = noUserData })
-		if got := Next(o).waits()[0].Message; got != want {
-			t.Errorf("message %q, want %q", got, want)
-		}
+		expect.Equal(t, want, Next(o).waits()[0].Message)
 	}
 }
 
@@ -224,9 +221,7 @@ func TestRebuildSaysWhatIsMissing(t *testing.T) {
 func TestFirstImageIsNoRebuild(t *testing.T) {
 	o := observe(bound, facts, rendered, annotated(infrav1.RebuildAnnotation, "1"))
 	want := rebuilding{url: "http://x/i", userData: "boot", token: "1", poweredOn: true, waits: "HostClaimReady Provisioning"}
-	if diff := cmp.Diff(want, stepOf(Next(o)), cmp.AllowUnexported(rebuilding{})); diff != "" {
-		t.Errorf("plan (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, stepOf(Next(o)), cmp.AllowUnexported(rebuilding{}))
 }
 
 // TestRebuildOfCopies shows that a claim in another cluster keeps the names of its copies,
@@ -238,7 +233,5 @@ func TestRebuildOfCopies(t *testing.T) {
 		t.Errorf("claim asks for %+v, powered on %v", p.Claim.Deployment, p.Claim.PoweredOn)
 	}
 	want := claims.Copies("boot-2", "m-1-metadata", "m-1-networkdata")
-	if diff := cmp.Diff(want[:], p.Copies); diff != "" {
-		t.Errorf("copies (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want[:], p.Copies)
 }

@@ -19,10 +19,9 @@ package machine
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // ofGroup makes the machine one of a group that misses it.
@@ -56,9 +55,7 @@ func TestMachineReusesTheHostOfAnother(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := Next(tc.given)
-			if diff := cmp.Diff(tc.want, p.Reuse); diff != "" {
-				t.Errorf("reuse (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, p.Reuse)
 			if waits := p.waits(); len(waits) != 1 || waits[0].Reason != tc.waits {
 				t.Errorf("waits are %v, want %s", waits, tc.waits)
 			}
@@ -85,16 +82,10 @@ func TestMachineLeavesItsHostToTheNext(t *testing.T) {
 		"it goes once its host is at rest": {observe(left(claims.Reservation{Name: "m-1", Rests: true})), ReleasePlan{ReleaseData: true, Done: true}},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Release(tc.given)); diff != "" {
-				t.Errorf("plan (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Release(tc.given)) })
 	}
 	ending := observe(ofGroup(claims.Reservation{Name: "a"}, claims.Reservation{Name: "b", Deleting: true}), func(o *Observed) { o.Group.Going = true })
-	if diff := cmp.Diff(ReleasePlan{LetGo: []string{"a"}, Done: true}, Release(ending)); diff != "" {
-		t.Errorf("plan of the last machine (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, ReleasePlan{LetGo: []string{"a"}, Done: true}, Release(ending))
 	if p := Release(observe(bound, ofGroup(), func(o *Observed) { o.Unhealthy = true })); !p.DeleteClaim || p.ReserveClaim {
 		t.Errorf("the plan of an unhealthy machine is %+v", p)
 	}

@@ -19,7 +19,6 @@ package machine
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +26,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var place = claims.Remote{Namespace: "infra-a", Origin: "o-1"}
@@ -53,9 +53,7 @@ func TestNextRemote(t *testing.T) {
 	name := claims.RemoteName("m-1", "o-1")
 	t.Run("the claim is named after the origin", func(t *testing.T) {
 		want := &claims.Wanted{Name: name, Owner: owner, Remote: &place, ClusterName: "a"}
-		if diff := cmp.Diff(want, Next(observe(elsewhere)).Claim); diff != "" {
-			t.Errorf("claim (-want +got):\n%s", diff)
-		}
+		expect.Equal(t, want, Next(observe(elsewhere)).Claim)
 	})
 	t.Run("the claim names the copies, and the machine its own secrets", func(t *testing.T) {
 		p := Next(observe(bound, facts, rendered, elsewhere))
@@ -63,26 +61,16 @@ func TestNextRemote(t *testing.T) {
 			Image:    &bmov1alpha1.Image{URL: "http://x/i", Checksum: "abc"},
 			UserData: name + "-userdata", MetaData: name + "-metadata", NetworkData: name + "-networkdata",
 		}
-		if diff := cmp.Diff(want, p.Claim.Deployment); diff != "" {
-			t.Errorf("deployment (-want +got):\n%s", diff)
-		}
+		expect.Equal(t, want, p.Claim.Deployment)
 		all := claims.Copies("boot", "m-1-metadata", "m-1-networkdata")
-		if diff := cmp.Diff(all[:], p.Copies); diff != "" {
-			t.Errorf("copies (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(secrets, p.Secrets); diff != "" {
-			t.Errorf("secrets (-want +got):\n%s", diff)
-		}
+		expect.Equal(t, all[:], p.Copies)
+		expect.Equal(t, secrets, p.Secrets)
 	})
 	t.Run("copies are kept while the server runs", func(t *testing.T) {
 		p := Next(observe(bound, facts, rendered, elsewhere, copied, runsImage, established))
 		all := claims.Copies("boot", "m-1-metadata", "m-1-networkdata")
-		if diff := cmp.Diff(all[:], p.Copies); diff != "" {
-			t.Errorf("copies (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff("c-userdata", p.Claim.Deployment.UserData); diff != "" {
-			t.Errorf("the claim is given other secrets (-want +got):\n%s", diff)
-		}
+		expect.Equal(t, all[:], p.Copies)
+		expect.Equal(t, "c-userdata", p.Claim.Deployment.UserData)
 	})
 	t.Run("a claim that was made at home gets copies instead of secrets that move away", func(t *testing.T) {
 		p := Next(observe(bound, facts, rendered, elsewhere, runsImage, established, func(o *Observed) {
@@ -90,9 +78,7 @@ func TestNextRemote(t *testing.T) {
 			o.Claim.Deployment = &claims.Deployment{UserData: "boot", NetworkData: "unknown"}
 			o.Data.NetworkData = ""
 		}))
-		if diff := cmp.Diff(&claims.Deployment{UserData: name + "-userdata", NetworkData: "unknown"}, p.Claim.Deployment); diff != "" {
-			t.Errorf("deployment (-want +got):\n%s", diff)
-		}
+		expect.Equal(t, &claims.Deployment{UserData: name + "-userdata", NetworkData: "unknown"}, p.Claim.Deployment)
 	})
 	t.Run("a secret that the claim was never given is not copied later", func(t *testing.T) {
 		p := Next(observe(bound, facts, rendered, elsewhere, copied, runsImage, func(o *Observed) {
@@ -100,9 +86,7 @@ func TestNextRemote(t *testing.T) {
 			o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "own"}
 		}))
 		all := claims.Copies("boot", "own", "")
-		if diff := cmp.Diff(all[:], p.Copies); diff != "" {
-			t.Errorf("copies (-want +got):\n%s", diff)
-		}
+		expect.Equal(t, all[:], p.Copies)
 	})
 	t.Run("a pull secret is copied like the others", func(t *testing.T) {
 		private := func(o *Observed) {
@@ -143,8 +127,6 @@ func TestNextRemote(t *testing.T) {
 			"AssociateBareMetalHost", "HostClaimNameTaken",
 			"HostClaim \""+name+"\" belongs to something else: delete it, or give the Machine another name",
 		)}
-		if diff := cmp.Diff(want, p.waits()); diff != "" {
-			t.Errorf("waits (-want +got):\n%s", diff)
-		}
+		expect.Equal(t, want, p.waits())
 	})
 }

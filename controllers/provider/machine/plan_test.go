@@ -21,7 +21,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const id = "metal3://tenant-a/host-1/m-1"
@@ -566,12 +566,8 @@ func TestNextProvisioned(t *testing.T) {
 // check compares the plan, and makes sure that the same facts give it again.
 func check(t *testing.T, given Observed, want Plan) {
 	t.Helper()
-	if diff := cmp.Diff(want, Next(given)); diff != "" {
-		t.Errorf("plan (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, Next(given)); diff != "" {
-		t.Errorf("second plan (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, Next(given))
+	expect.Equal(t, want, Next(given))
 }
 
 func TestRelease(t *testing.T) {
@@ -605,11 +601,7 @@ func TestRelease(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Release(tc.given)); diff != "" {
-				t.Errorf("plan (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Release(tc.given)) })
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // rebuilt is a machine whose server is to be written anew, beside the hostclaim manager and
@@ -70,9 +71,7 @@ func (r *rebuilt) edit(o client.Object, change func()) {
 	r.t.Helper()
 	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
 	change()
-	if err := r.server.Client.Patch(r.t.Context(), o, client.MergeFrom(before)); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.NoError(r.t, r.server.Client.Patch(r.t.Context(), o, client.MergeFrom(before)))
 }
 
 // play is one step of the hostclaim manager and of the server.
@@ -153,9 +152,7 @@ func (r *rebuilt) rebuild(d *die, at int, arrives bool) int {
 func (r *rebuilt) given(claim *bmov1alpha1.HostClaim) string {
 	r.t.Helper()
 	secret := &corev1.Secret{}
-	if err := r.server.Client.Get(r.t.Context(), client.ObjectKey{Namespace: r.site, Name: claim.Spec.UserData.Name}, secret); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.NoError(r.t, r.server.Client.Get(r.t.Context(), client.ObjectKey{Namespace: r.site, Name: claim.Spec.UserData.Name}, secret))
 	if r.site != r.namespace {
 		return string(secret.Data["userData"])
 	}

@@ -40,6 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // readsFail lets reads of one type fail.
@@ -228,9 +229,7 @@ func TestPause(t *testing.T) {
 	}
 	running := w.cluster.DeepCopy()
 	running.Spec.Paused = nil
-	if err := w.server.Client.Patch(t.Context(), running, patch.Locked(w.cluster)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.server.Client.Patch(t.Context(), running, patch.Locked(w.cluster)))
 	if m, err = w.settle(); err != nil {
 		t.Fatal(err)
 	}
@@ -296,8 +295,6 @@ func TestSecretsAreWatchedWhileTheNamespaceIsInUse(t *testing.T) {
 		if err := w.Secrets.Release(w.namespace, func() (bool, error) { watched = true; return true, nil }); err != nil || watched != want {
 			t.Errorf("watched: %v, want %v, error %v", watched, want, err)
 		}
-		if err := client.IgnoreNotFound(server.Client.Delete(t.Context(), data)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, client.IgnoreNotFound(server.Client.Delete(t.Context(), data)))
 	}
 }

@@ -42,6 +42,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // The stories of the module test show machines with remote claims over real connections.
@@ -58,9 +59,7 @@ func siteIn(t *testing.T, server *apitest.Server, namespace string, calls interc
 			return []string{o.GetLabels()[infrav1.OriginKey]}
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return &connections{site: remote.Site{
 		Target: identity.Target{Server: "https://hosts.example", Namespace: namespace}, Client: reader, Live: reader,
 	}}
@@ -89,9 +88,7 @@ func (w *world) begin() {
 func claimsIn(t *testing.T, server *apitest.Server, namespace string) []bmov1alpha1.HostClaim {
 	t.Helper()
 	var list bmov1alpha1.HostClaimList
-	if err := server.Client.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.List(t.Context(), &list, client.InNamespace(namespace)))
 	return list.Items
 }
 
@@ -139,9 +136,7 @@ func twoManagementClusters(t *testing.T, second, hosts *apitest.Server) {
 	}
 	w := worlds["first"]
 	w.get(w.machine)
-	if err := w.server.Client.Delete(t.Context(), w.machine); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.server.Client.Delete(t.Context(), w.machine))
 	if m, err := w.settle(); m != nil || err != nil {
 		t.Fatalf("machine is %v, error %v", m, err)
 	}
@@ -295,12 +290,8 @@ func TestRemoteDeletion(t *testing.T) {
 			t.Fatalf("claims are %v", claims)
 		}
 		hold := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["`+infrav1.HostClaimFinalizer+`"]}}`))
-		if err := server.Client.Patch(t.Context(), &claims[0], hold); err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Client.Delete(t.Context(), w.machine); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, server.Client.Patch(t.Context(), &claims[0], hold))
+		expect.NoError(t, server.Client.Delete(t.Context(), w.machine))
 		return w, &claims[0]
 	}
 	deleting := func(t *testing.T, w *world, claim *bmov1alpha1.HostClaim) {
@@ -322,9 +313,7 @@ func TestRemoteDeletion(t *testing.T) {
 	t.Run("a claim that has lost its label is found and deleted", func(t *testing.T) {
 		w, claim := claimed(t)
 		strip := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":null}}`))
-		if err := server.Client.Patch(t.Context(), claim, strip); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, server.Client.Patch(t.Context(), claim, strip))
 		deleting(t, w, claim)
 	})
 	t.Run("a claim under another name is found by its origin", func(t *testing.T) {
@@ -334,9 +323,7 @@ func TestRemoteDeletion(t *testing.T) {
 		server.Create(t, other)
 		claim.Finalizers = nil
 		drop := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		if err := errors.Join(server.Client.Patch(t.Context(), claim, drop), server.Client.Delete(t.Context(), claim)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(server.Client.Patch(t.Context(), claim, drop), server.Client.Delete(t.Context(), claim)))
 		deleting(t, w, other)
 	})
 	t.Run("a machine stays while the other cluster cannot be read", func(t *testing.T) {
@@ -364,13 +351,9 @@ func TestForgedRecordOpensNoConnection(t *testing.T) {
 	before := w.machine.DeepCopy()
 	record := identity.NewRecord(claims.OwnerOf(w.machine), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: "n"}, "o-1")
 	w.machine.Annotations = record.Annotations()
-	if err := server.Client.Patch(t.Context(), w.machine, patch.Locked(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), w.machine, patch.Locked(before)))
 	m, err := w.settle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w.expect(m, "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef", "")
 	if c := w.HostClaims.Remote.(*connections); len(c.asked) != 0 || c.freed == 0 { //nolint:forcetypeassert // see beyond
 		t.Errorf("asked for connections %v, gave up %d", c.asked, c.freed)
@@ -402,9 +385,7 @@ func TestConflictsOfAnotherCluster(t *testing.T) {
 func TestLocalClaimIsKept(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(running, withRemoteHost))
 	m, err := w.settle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w.expect(m, "IdentityReady/True/NotUsed", `Secret "hosts"`)
 	w.expect(m, "Ready/True/Ready", `Secret "hosts"`)
 	if c := w.HostClaims.Remote.(*connections); len(c.asked) != 0 { //nolint:forcetypeassert // see newWorld
@@ -418,9 +399,7 @@ func TestUnserved(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast())
 		w.HostClaims.Local = served(false)
 		m, err := w.settle()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		w.expect(m, "AssociateBareMetalHost/False/HostClaimAPIMissing", "identityRef")
 		if woken := w.mapper().waitingForKinds(t.Context()); !slices.Contains(woken, request(w.namespace, "m-1")) {
 			t.Errorf("woken by the kinds are %v", woken)
@@ -508,9 +487,7 @@ func TestAbandonment(t *testing.T) {
 	w.get(w.machine)
 	abandon := client.RawPatch("application/merge-patch+json", []byte(
 		`{"metadata":{"annotations":{"`+infrav1.AbandonClaimAnnotation+`":"true","`+infrav1.HostAnnotation+`":"infra/h"}}}`))
-	if err := errors.Join(server.Client.Patch(t.Context(), w.machine, abandon), server.Client.Delete(t.Context(), w.machine)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(server.Client.Patch(t.Context(), w.machine, abandon), server.Client.Delete(t.Context(), w.machine)))
 	there := w.HostClaims.Remote.(*connections) //nolint:forcetypeassert // see beyond
 	there.problem = &identity.Problem{Reason: "Connecting", Message: "m"}
 	m, err := w.settle()

@@ -36,6 +36,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // groups plays a story with each kind of keeper, and with hosts here and in another cluster.
@@ -153,9 +154,7 @@ func TestNotReserved(t *testing.T) {
 	change := func(g *group, o client.Object, edit func()) {
 		before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
 		edit()
-		if err := g.server.Client.Patch(g.t.Context(), o, client.MergeFrom(before)); err != nil {
-			g.t.Fatal(err)
-		}
+		expect.NoError(g.t, g.server.Client.Patch(g.t.Context(), o, client.MergeFrom(before)))
 	}
 	owner := func(g *group) *clusterv1.Machine {
 		o := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
@@ -170,9 +169,7 @@ func TestNotReserved(t *testing.T) {
 	tests := map[string]func(g *group){
 		"nodeReuse was switched off": func(g *group) { o := template(g); change(g, o, func() { o.Spec.NodeReuse = ptr.To(false) }) },
 		"the template is gone": func(g *group) {
-			if err := g.server.Client.Delete(g.t.Context(), template(g)); err != nil {
-				g.t.Fatal(err)
-			}
+			expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), template(g)))
 		},
 		"the group shrinks": func(g *group) { o := deployment(g); change(g, o, func() { o.Spec.Replicas = ptr.To[int32](0) }) },
 		"the deployment is of another Cluster": func(g *group) {
@@ -182,16 +179,12 @@ func TestNotReserved(t *testing.T) {
 		"the deployment is being deleted": func(g *group) {
 			o := deployment(g)
 			change(g, o, func() { o.Finalizers = []string{"example.com/x"} })
-			if err := g.server.Client.Delete(g.t.Context(), o); err != nil {
-				g.t.Fatal(err)
-			}
+			expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), o))
 		},
 		"the Cluster is being deleted": func(g *group) {
 			g.get(g.cluster)
 			change(g, g.cluster, func() { g.cluster.Finalizers = []string{"example.com/x"} })
-			if err := g.server.Client.Delete(g.t.Context(), g.cluster); err != nil {
-				g.t.Fatal(err)
-			}
+			expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), g.cluster))
 		},
 		"the MachineSet has no deployment": func(g *group) {
 			o := owner(g)
@@ -202,9 +195,7 @@ func TestNotReserved(t *testing.T) {
 			o := owner(g)
 			before := o.DeepCopy()
 			capiconditions.Set(o, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, Reason: "x"})
-			if err := g.server.Client.Status().Patch(g.t.Context(), o, client.MergeFrom(before)); err != nil {
-				g.t.Fatal(err)
-			}
+			expect.NoError(g.t, g.server.Client.Status().Patch(g.t.Context(), o, client.MergeFrom(before)))
 		},
 		"the claim is marked as unhealthy": func(g *group) {
 			o := g.claimed("m-1")
@@ -282,12 +273,8 @@ func TestReservationsEndWithTheirCluster(t *testing.T) {
 		g.get(g.cluster)
 		before := g.cluster.DeepCopy()
 		g.cluster.Finalizers = []string{"example.com/x"}
-		if err := g.server.Client.Patch(t.Context(), g.cluster, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
-		if err := g.server.Client.Delete(t.Context(), g.cluster); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, g.server.Client.Patch(t.Context(), g.cluster, client.MergeFrom(before)))
+		expect.NoError(t, g.server.Client.Delete(t.Context(), g.cluster))
 		g.pass(2, "m-1")
 		g.expect("", claim)
 		if g.machineNamed("m-1") == nil {
@@ -399,14 +386,10 @@ func TestLeaverOnOldFactsDeletesNoClaimOfAnother(t *testing.T) {
 	seen := claim.DeepCopy()
 	adopted := claim.DeepCopy()
 	adopted.Spec.ConsumerRef.Name, adopted.Spec.ConsumerRef.UID = "m-2", "uid-2"
-	if err := w.Client.Patch(t.Context(), adopted, client.MergeFrom(claim)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Client.Patch(t.Context(), adopted, client.MergeFrom(claim)))
 	w.HostClaims.Client, w.HostClaims.Live = w.Client, w.Live
 	at, _, err := w.HostClaims.For(t.Context(), hostclaims.Machine{Now: w.machine})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if err := at.Delete(t.Context(), seen); !apierrors.IsConflict(err) {
 		t.Errorf("the error is %v, want a conflict", err)
 	}

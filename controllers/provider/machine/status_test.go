@@ -34,6 +34,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var noon = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
@@ -203,9 +204,7 @@ func TestReport(t *testing.T) {
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // derived, see controllers/internal/conditions
 			capiconditions.Delete(tc.given.Machine, "Paused")                           // see TestPause
-			if diff := cmp.Diff(&tc.want, tc.given.Machine, byType, noTimes, former, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("machine (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, &tc.want, tc.given.Machine, byType, noTimes, former, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -289,9 +288,7 @@ func TestTransitions(t *testing.T) {
 			before, after := &infrav1.Metal3Machine{}, &infrav1.Metal3Machine{}
 			tc.before(before)
 			tc.after(after)
-			if diff := cmp.Diff(tc.want, transitions(before, after), cmp.AllowUnexported(transition{})); diff != "" {
-				t.Errorf("transitions (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, transitions(before, after), cmp.AllowUnexported(transition{}))
 		})
 	}
 }
@@ -381,13 +378,9 @@ func TestReportMove(t *testing.T) {
 			})
 			p.Machine.Status.Conditions = nil
 			reportMove(p)
-			if got := p.Machine.Annotations[blockMove]; got != tt.want {
-				t.Errorf("the annotation is %q, want %q", got, tt.want)
-			}
+			expect.Equal(t, tt.want, p.Machine.Annotations[blockMove])
 			ignore := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
-			if diff := cmp.Diff(tt.says, p.Machine.Status.Conditions, ignore, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("conditions (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.says, p.Machine.Status.Conditions, ignore, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -444,9 +437,7 @@ func TestReportFormer(t *testing.T) {
 			}
 			m.SetV1Beta1Conditions(conditions.V1Beta1(m.Status.Conditions, formerRules()))
 			noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
-			if diff := cmp.Diff(tc.want, m.GetV1Beta1Conditions(), noTimes); diff != "" {
-				t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, m.GetV1Beta1Conditions(), noTimes)
 		})
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +36,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // names makes requests comparable: those of the namespace by their name only.
@@ -147,11 +147,7 @@ func TestWatches(t *testing.T) {
 		"a Node wakes no machine of another namespace":      {w.mapper().nodeToMachines(ctx, cluster, node("metal3://tenant-b/h/m-7", "unknown")), nil},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, names(w.namespace, tc.got)); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, names(w.namespace, tc.got)) })
 	}
 }
 
@@ -164,9 +160,7 @@ func TestNodesWithoutKinds(t *testing.T) {
 	w.HostClaims.Local = served(false)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{infrav1.NodeUUIDLabel: "uid"}}}
 	got := names(w.namespace, w.mapper().nodeToMachines(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, node))
-	if diff := cmp.Diff([]string{"m-1"}, got); diff != "" {
-		t.Errorf("woken (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"m-1"}, got)
 }
 
 // TestWhenLeaving shows which changes of a machine wake those that may take over its claim.
@@ -201,9 +195,7 @@ func TestWhenLeaving(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := whenLeaving().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
-				t.Errorf("Update() = %t, want %t", got, tc.want)
-			}
+			expect.Equal(t, tc.want, whenLeaving().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}))
 		})
 	}
 	reserved, deleted := says(infrav1.ReservedReason, &now), says(infrav1.DeprovisioningReason, &now)
@@ -295,9 +287,7 @@ func TestWhatTheClusterTells(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.lets.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
-				t.Errorf("Update() = %t, want %t", got, tc.want)
-			}
+			expect.Equal(t, tc.want, tc.lets.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}))
 		})
 	}
 }

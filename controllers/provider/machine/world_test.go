@@ -50,6 +50,7 @@ import (
 	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -176,13 +177,9 @@ func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
 	reader, err := server.NewClient(t.Context(), calls, hostclaims.SetupIndexes, watch.IndexByCluster(&clusterv1.Machine{}, &infrav1.Metal3Machine{}), SetupIndexes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	metrics, err := NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w := &world{t: t, cast: c, server: server, namespace: namespace, Reconciler: &Reconciler{
 		Client: reader, Live: reader, HostClaims: hostclaims.Clients{Local: served(true), Remote: &connections{}}, Nodes: &fakeNodes{readErr: workload.ErrNotConnected},
 		Secrets: secretwatch.New(nil, ExportLabels()...), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
@@ -234,9 +231,7 @@ func (w *world) create(objects ...client.Object) {
 func (w *world) applyFirst(claim *bmov1alpha1.HostClaim) {
 	w.t.Helper()
 	claim.Namespace, claim.Spec.ConsumerRef.Namespace, claim.Spec.ConsumerRef.UID = w.namespace, w.namespace, w.machine.UID
-	if err := patch.Apply(w.t.Context(), w.server.Client, claim, infrav1.MachineFieldOwner); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, patch.Apply(w.t.Context(), w.server.Client, claim, infrav1.MachineFieldOwner))
 	wanted := claim.DeepCopy()
 	w.get(claim)
 	w.server.SetStatus(w.t, claim, wanted)

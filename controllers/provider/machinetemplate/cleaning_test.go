@@ -35,6 +35,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // disabled is a template whose machines are to have cleaning disabled.
@@ -123,9 +124,7 @@ func TestMachinesAreChangedAFewAtATime(t *testing.T) {
 func (w *world) mode(machine string) infrav1.CleaningMode {
 	w.t.Helper()
 	m := &infrav1.Metal3Machine{}
-	if err := api.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.key.Namespace, Name: machine}, m); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, api.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.key.Namespace, Name: machine}, m))
 	return m.Spec.AutomatedCleaningMode
 }
 

@@ -28,6 +28,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // list reads resources as a person would write them.
@@ -91,9 +92,7 @@ func TestCapacityOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			published := maps.Clone(tc.published)
 			got := capacityOf(tc.given, tc.published, tc.servers)
-			if diff := cmp.Diff(tc.want, got, equal); diff != "" {
-				t.Errorf("capacity (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got, equal)
 			if diff := cmp.Diff(got, capacityOf(tc.given, got, tc.servers), equal); diff != "" {
 				t.Errorf("the same servers have another capacity the next time (-first +second):\n%s", diff)
 			}
@@ -136,11 +135,7 @@ func TestNodeInfoOf(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, nodeInfoOf(tc.given, tc.published, tc.servers)); diff != "" {
-				t.Errorf("node info (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, nodeInfoOf(tc.given, tc.published, tc.servers)) })
 	}
 }
 

@@ -44,6 +44,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // How a template is woken is shown by the stories of the module test; here is what one
@@ -144,9 +145,7 @@ type world struct {
 func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
 	reader, err := api.NewClient(t.Context(), calls, SetupIndexes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w := &world{t: t, key: client.ObjectKey{Namespace: api.Namespace(t), Name: name}, recorder: events.NewFakeRecorder(100)}
 	w.Reconciler = &Reconciler{
 		Client: reader, Hosts: c.hosts, Recorder: w.recorder,
@@ -247,12 +246,8 @@ func TestReconcile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, tc.given)
 			got, err := w.pass()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got, ignored); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tc.want, got, ignored)
 		})
 	}
 }

@@ -36,6 +36,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // claimOf is the claim of a Metal3Machine, bound and with facts.
@@ -95,9 +96,7 @@ func TestWakes(t *testing.T) {
 	for label, tc := range tests {
 		t.Run(label, func(t *testing.T) {
 			tc.event.SetNamespace(w.key.Namespace)
-			if diff := cmp.Diff(tc.woken, tc.by(tc.event)); diff != "" {
-				t.Errorf("woken (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.woken, tc.by(tc.event))
 		})
 	}
 }
@@ -209,9 +208,7 @@ func TestOwningClusters(t *testing.T) {
 		owner("example.com/v1", "Cluster", "d"),
 		owner("a/b/c", "Cluster", "e"),
 	}}}
-	if diff := cmp.Diff([]string{"a", "b"}, clustersOf(template)); diff != "" {
-		t.Errorf("Clusters (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"a", "b"}, clustersOf(template))
 }
 
 // names makes a map function return names only.

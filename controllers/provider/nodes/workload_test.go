@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var key = client.ObjectKey{Namespace: "tenant-a", Name: "a"}
@@ -82,9 +83,7 @@ func TestOptions(t *testing.T) {
 				}
 				got = append(got, selector)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("lists (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -94,9 +93,7 @@ func TestDescribe(t *testing.T) {
 		Name: "n1", ProviderID: "metal3://a/h1/m1", HostUID: "uid-1", Hostname: "n1",
 		Labels: map[string]string{"kubernetes.io/hostname": "n1", "metal3.io/uuid": "uid-1"},
 	}
-	if diff := cmp.Diff(want, describe(node("n1", "metal3://a/h1/m1", "uid-1"))); diff != "" {
-		t.Errorf("Node (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, describe(node("n1", "metal3://a/h1/m1", "uid-1")))
 }
 
 func TestIndexes(t *testing.T) {
@@ -119,9 +116,7 @@ func TestIndexes(t *testing.T) {
 			for _, i := range Indexes() {
 				got[i.Field] = i.ExtractValue(tc.node)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("indexes (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -232,9 +227,7 @@ func TestStripNode(t *testing.T) {
 	want.Labels["other"] = "x"
 	want.ResourceVersion = "7"
 	got, err := StripNode(full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Node (-want +got):\n%s", diff)
 	}
@@ -251,9 +244,7 @@ func TestStripNodeKeepsShortTexts(t *testing.T) {
 	full.Labels[long] = long
 	full.UID, full.ResourceVersion, full.Kind, full.APIVersion = types.UID(long), long, long, long
 	got, err := StripNode(full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	text, err := json.Marshal(got)
 	if most := 8*maxText + 500; err != nil || len(text) > most {
 		t.Errorf("%d bytes, more than %d; %v", len(text), most, err)
@@ -278,9 +269,7 @@ func TestRefusalsWakeControllers(t *testing.T) {
 	connections := workload.Connections("test", func(_ context.Context, cluster client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: cluster.GetNamespace(), Name: "machine-of-" + cluster.GetName()}}}
 	})
-	if err := connections.Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, connections.Start(t.Context(), queue))
 	why.tell(key)
 	if got, _ := queue.Get(); got.Namespace != key.Namespace || got.Name != "machine-of-"+key.Name {
 		t.Errorf("woken: %s", got)

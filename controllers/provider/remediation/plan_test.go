@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestTaintComesAndGoes(t *testing.T) {
@@ -38,9 +39,7 @@ func TestTaintComesAndGoes(t *testing.T) {
 	if tainted(before) || !tainted(with) || len(with.Spec.Taints) != 2 {
 		t.Errorf("tainted is %v", with.Spec.Taints)
 	}
-	if diff := cmp.Diff(before, withoutTaint(with)); diff != "" {
-		t.Errorf("without (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, before, withoutTaint(with))
 }
 
 func TestMustLeave(t *testing.T) {

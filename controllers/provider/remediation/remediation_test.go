@@ -39,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // in is a phase that began before a while.
@@ -342,9 +343,7 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("error is %v, want %v", err, tc.err)
 			}
 			got, message := w.state(result)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("state (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 			if !strings.Contains(message, tc.message) {
 				t.Errorf("message %q lacks %q", message, tc.message)
 			}
@@ -460,9 +459,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%v reboots and %v machines handed back", reboots, handedBack)
 	}
 	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, family := range families {
 		if family.GetName() == "capm3_remediation_reboot_seconds" && family.GetMetric()[0].GetHistogram().GetSampleCount() == 2 {
 			return

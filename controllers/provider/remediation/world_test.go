@@ -45,6 +45,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const (
@@ -140,9 +141,7 @@ func newWorld(t *testing.T, o *objects) *world {
 	}
 	w.store = newStore(t, o)
 	metrics, err := NewMetrics(w.registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	own := interceptor.NewClient(w.store, w.writes())
 	w.Reconciler = &Reconciler{
 		Client: own, Live: w.store, Claims: claimsOf{w}, Nodes: nodes.Nodes{Cache: workload{world: w}},
@@ -157,9 +156,7 @@ func newStore(t *testing.T, o *objects) client.WithWatch {
 	scheme := runtime.NewScheme()
 	add := runtime.NewSchemeBuilder(
 		corev1.AddToScheme, storagev1.AddToScheme, clusterv1.AddToScheme, bmov1alpha1.AddToScheme, infrav1.AddToScheme)
-	if err := add.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, add.AddToScheme(scheme))
 	b := fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&infrav1.Metal3Remediation{}, &clusterv1.Machine{}, &bmov1alpha1.HostClaim{}).
 		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
@@ -170,9 +167,7 @@ func newStore(t *testing.T, o *objects) client.WithWatch {
 			return []string{pod.Spec.NodeName}
 		})
 	for _, setup := range []func(context.Context, client.FieldIndexer) error{SetupIndexes, hostclaims.SetupIndexes} {
-		if err := setup(t.Context(), indexer{b}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, setup(t.Context(), indexer{b}))
 	}
 	addObject(b, o.remediation)
 	addObject(b, o.other)
@@ -272,18 +267,14 @@ func (w *world) read(o client.Object) bool {
 func (w *world) edit(o client.Object, change func()) {
 	w.t.Helper()
 	before := w.changed(o, change)
-	if err := w.store.Patch(w.t.Context(), o, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, w.store.Patch(w.t.Context(), o, client.MergeFrom(before)))
 }
 
 // editStatus changes the status of an object, as another program does.
 func (w *world) editStatus(o client.Object, change func()) {
 	w.t.Helper()
 	before := w.changed(o, change)
-	if err := w.store.Status().Patch(w.t.Context(), o, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, w.store.Status().Patch(w.t.Context(), o, client.MergeFrom(before)))
 }
 
 // changed reads an object and changes it, and returns what it was.
@@ -309,9 +300,7 @@ func (w *world) obey() {
 // leave lets Kubernetes take the Pod away from a Node that is out of service.
 func (w *world) leave() {
 	if pod := w.objects.pod; pod != nil && w.isTainted() && w.read(pod) {
-		if err := w.store.Delete(w.t.Context(), pod); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, w.store.Delete(w.t.Context(), pod))
 	}
 }
 

@@ -35,15 +35,14 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // silent accepts connections and never answers.
 func silent(t *testing.T) (address string, accepted <-chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	connections := make(chan struct{}, 1000)
 	var held []net.Conn
 	var done sync.WaitGroup
@@ -108,9 +107,7 @@ func TestDeadClustersHoldNoOtherUp(t *testing.T) {
 		}
 	}
 	claim := h.claim("healthy", "healthy")
-	if err := site.Client.Create(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, site.Client.Create(t.Context(), claim))
 	wait(t, w, func() (bool, bool) {
 		return true, site.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil
 	})

@@ -30,6 +30,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // front stands before the API server: it knows what was asked, and can do to requests
@@ -54,13 +56,9 @@ type asked struct {
 func newFront(t *testing.T) *front {
 	t.Helper()
 	target, err := url.Parse(server.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	trusted, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: server.Config.CAData}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	transport := &http.Transport{TLSClientConfig: trusted, ForceAttemptHTTP2: true}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },

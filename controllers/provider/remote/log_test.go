@@ -23,9 +23,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // lines are what a registry logs at V(0).
@@ -86,9 +85,7 @@ func TestEachChangeOfAConnectionIsLoggedOnce(t *testing.T) {
 		"Connected to the remote cluster",
 	}
 	eventually(t, "the way back is logged", func() bool { return len(w.log.all()) >= len(want) })
-	if diff := cmp.Diff(want, w.log.milestones()); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, w.log.milestones())
 	for _, line := range w.log.all() {
 		if strings.Contains(line, old) || strings.Contains(line, fresh) {
 			t.Errorf("a token is in the log: %s", line)

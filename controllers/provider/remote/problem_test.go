@@ -24,13 +24,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestProblemsOfSecrets shows the problem that is reported of a Secret, and that mending the
@@ -83,9 +83,7 @@ func TestProblemsOfSecrets(t *testing.T) {
 			ref, user := w.ref("infra"), w.machine("m")
 			ref.Context = tt.context
 			message := w.problem(t, user, ref, tt.reason)
-			if diff := cmp.Diff(strings.ReplaceAll(tt.message, "NS", w.tenant), message); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, strings.ReplaceAll(tt.message, "NS", w.tenant), message)
 			w.secret(t, "infra", h.kubeconfig(t, token, func(c *clientcmdapi.Config) {
 				if tt.context != "" {
 					c.Contexts[tt.context] = c.Contexts["hosts"]
@@ -258,9 +256,7 @@ func TestProblemsOfClusters(t *testing.T) {
 			w.secret(t, "infra", h.kubeconfig(t, h.token(t, "bound"), kubeconfigChanges...))
 			got := w.problem(t, w.machine("m"), w.ref("infra"), tt.reason)
 			want := strings.NewReplacer("HOSTS", h.namespace, "URL", f.URL).Replace(tt.message)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, got)
 		})
 	}
 }
@@ -278,9 +274,7 @@ func TestClosedPort(t *testing.T) {
 func refusing(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -295,9 +289,7 @@ func TestRightsOnSecretsOfTheTenant(t *testing.T) {
 	got := w.problem(t, user, w.ref("infra"), infrav1.IdentityForbiddenReason)
 	want := `The provider may not get secrets in namespace "` + w.tenant + `": create a RoleBinding in that namespace ` +
 		"from its service account to the ClusterRole capm3-tenant-secrets"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 	w.permitSecrets(t, account)
 	w.site(t, user, w.ref("infra"))
 }

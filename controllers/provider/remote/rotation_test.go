@@ -31,7 +31,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +40,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestAnotherTokenKeepsTheWatches(t *testing.T) {
@@ -64,9 +64,7 @@ func TestAnotherTokenKeepsTheWatches(t *testing.T) {
 		t.Error("the connection is another one")
 	}
 	// A pass that holds the former site writes with the new token too.
-	if err := before.Client.Create(t.Context(), h.claim("m", "o")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, before.Client.Create(t.Context(), h.claim("m", "o")))
 	<-w.woken
 	for _, a := range append(later, f.requests()...) {
 		if a.authorization != "Bearer "+fresh {
@@ -101,9 +99,7 @@ func TestAnotherTokenOfASharedConnection(t *testing.T) {
 		site, err := w.Site(w.machine("b"), w.ref("b"))
 		return true, err == nil && site.Client == other
 	})
-	if diff := cmp.Diff(map[string]float64{"Connected": 1}, w.gauge(t, "capm3_remote_connections")); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, map[string]float64{"Connected": 1}, w.gauge(t, "capm3_remote_connections"))
 }
 
 // Anything else in a kubeconfig makes another connection. The former one serves until
@@ -149,9 +145,7 @@ func TestABadKubeconfigReplacesAGoodOne(t *testing.T) {
 	w.problem(t, user, w.ref("infra"), infrav1.IdentityUnreachableReason)
 	w.secret(t, "infra", []byte("no"))
 	w.problem(t, user, w.ref("infra"), infrav1.InvalidKubeconfigReason)
-	if err := server.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "infra"}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "infra"}}))
 	w.problem(t, user, w.ref("infra"), infrav1.IdentitySecretNotFoundReason)
 	w.secret(t, "infra", h.kubeconfig(t, token))
 	w.site(t, user, w.ref("infra"))
@@ -165,9 +159,7 @@ func TestRevokedToken(t *testing.T) {
 	w.secret(t, "infra", h.kubeconfig(t, h.token(t, "first")))
 	user := w.machine("m")
 	site := w.site(t, user, w.ref("infra"))
-	if err := server.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "first"}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "first"}}))
 	// The API server remembers for ten seconds that it knows a token.
 	eventually(t, "the API server forgets the token", func() bool {
 		return site.Live.List(t.Context(), &bmov1alpha1.HostClaimList{}) != nil
@@ -197,14 +189,10 @@ func TestExpiredToken(t *testing.T) {
 func expiring(t *testing.T, token string, end time.Time) string {
 	t.Helper()
 	text, err := server.TokenKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	block, _ := pem.Decode(text)
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok {
 		t.Fatalf("tokens are signed by a %T", parsed)
@@ -212,12 +200,8 @@ func expiring(t *testing.T, token string, end time.Time) string {
 	parts := strings.Split(token, ".")
 	claims := map[string]any{}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(payload, &claims); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, json.Unmarshal(payload, &claims))
 	issued := end.Add(-10 * time.Minute).Unix()
 	claims["exp"], claims["iat"], claims["nbf"] = end.Unix(), issued, issued
 	if payload, err = json.Marshal(claims); err != nil {
@@ -226,9 +210,7 @@ func expiring(t *testing.T, token string, end time.Time) string {
 	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload)
 	sum := sha256.Sum256([]byte(signed))
 	r, second, err := ecdsa.Sign(rand.Reader, key, sum[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	signature := slices.Concat(r.FillBytes(make([]byte, 32)), second.FillBytes(make([]byte, 32)))
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
@@ -249,9 +231,7 @@ func TestLostRight(t *testing.T) {
 	got := w.problem(t, user, w.ref("infra"), infrav1.IdentityForbiddenReason)
 	want := "The credentials may not get, list, watch, create, patch, delete hostclaims.metal3.io in namespace \"" + h.namespace + "\" of " +
 		site.Target.Server + ": have a Role there that permits it bound to their user"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 	h.setRules(t, rules())
 	w.site(t, user, w.ref("infra"))
 }

@@ -32,6 +32,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // hardware is what is published for a claim.
@@ -68,24 +69,18 @@ func TestSiteReads(t *testing.T) {
 			t.Error("the authority is not named")
 		}
 		got.CAHash = ""
-		if diff := cmp.Diff(identity.Target{Server: strings.TrimRight(server.Config.Host, "/"), Namespace: h.namespace}, got); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, identity.Target{Server: strings.TrimRight(server.Config.Host, "/"), Namespace: h.namespace}, got)
 	})
 	t.Run("claims by origin", func(t *testing.T) {
 		var claims bmov1alpha1.HostClaimList
-		if err := site.Client.List(t.Context(), &claims, client.MatchingFields{remote.OriginIndex: "origin-0"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, site.Client.List(t.Context(), &claims, client.MatchingFields{remote.OriginIndex: "origin-0"}))
 		if len(claims.Items) != 1 || claims.Items[0].Name != "m-0" {
 			t.Errorf("found %v", claims.Items)
 		}
 	})
 	t.Run("only claims with an origin", func(t *testing.T) {
 		var claims bmov1alpha1.HostClaimList
-		if err := site.Client.List(t.Context(), &claims); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, site.Client.List(t.Context(), &claims))
 		if len(claims.Items) != 2 {
 			t.Errorf("found %d claims", len(claims.Items))
 		}
@@ -98,9 +93,7 @@ func TestSiteReads(t *testing.T) {
 	})
 	t.Run("only published facts", func(t *testing.T) {
 		var facts bmov1alpha1.HardwareDataList
-		if err := site.Client.List(t.Context(), &facts); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, site.Client.List(t.Context(), &facts))
 		if len(facts.Items) != 1 || facts.Items[0].Name != "m-0-hostclaim" {
 			t.Errorf("found %v", facts.Items)
 		}
@@ -108,9 +101,7 @@ func TestSiteReads(t *testing.T) {
 	t.Run("of Secrets only metadata from the cache", func(t *testing.T) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-		if err := site.Client.List(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, site.Client.List(t.Context(), list))
 		if len(list.Items) != 1 || list.Items[0].Name != "ours" {
 			t.Errorf("found %v", list.Items)
 		}
@@ -161,9 +152,7 @@ func TestChangesWakeTheUserOfTheOrigin(t *testing.T) {
 		{"the claim goes", func() error { return server.Client.Delete(t.Context(), claim) }},
 	} {
 		w.forget()
-		if err := step.do(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, step.do())
 		if got := <-w.woken; got.Name != "m-0" {
 			t.Errorf("%s: %s was woken", step.name, got.Name)
 		}
@@ -191,12 +180,8 @@ func TestUsersShareConnections(t *testing.T) {
 		w.site(t, users[name], w.ref(secret))
 	}
 	eventually(t, "there are two connections", func() bool { return maps.Equal(f.watches(), twice) })
-	if diff := cmp.Diff(map[string]float64{"Connected": 2}, w.gauge(t, "capm3_remote_connections")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(map[string]float64{machineKind: 4}, w.gauge(t, "capm3_remote_users")); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, map[string]float64{"Connected": 2}, w.gauge(t, "capm3_remote_connections"))
+	expect.Equal(t, map[string]float64{machineKind: 4}, w.gauge(t, "capm3_remote_users"))
 
 	w.Release(users["c1"])
 	eventually(t, "the connection of the last user is closed", func() bool { return maps.Equal(f.watches(), each) })
@@ -212,9 +197,7 @@ func TestUsersShareConnections(t *testing.T) {
 	w.Release(users["b1"])
 	w.Release(users["b1"])
 	eventually(t, "no connection is left", func() bool { return len(f.watches()) == 0 })
-	if diff := cmp.Diff(map[string]float64{}, w.gauge(t, "capm3_remote_connections")); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, map[string]float64{}, w.gauge(t, "capm3_remote_connections"))
 	for _, asked := range f.requests() {
 		if asked.agent != "test" {
 			t.Fatalf("asked as %q", asked.agent)

@@ -33,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestExplain(t *testing.T) {
@@ -54,11 +55,7 @@ func TestExplain(t *testing.T) {
 		"other errors are not":   {err: errors.New("s3cret"), want: "The other cluster gives an answer that is not understood"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, explain(tt.err)); diff != "" {
-				t.Error(diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, explain(tt.err)) })
 	}
 }
 
@@ -80,9 +77,7 @@ func TestClass(t *testing.T) {
 func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := newMeasurements(&Registry{}, registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := newMeasurements(&Registry{}, registry); err == nil {
 		t.Error("a second set of the same metrics is accepted")
 	}
@@ -101,9 +96,7 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 		registered = append(registered, parts[1]+" by "+parts[2])
 	}
 	text, err := os.ReadFile("../../../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(capm3_remote_[a-z_]+)` \\| [a-z]+ \\| `?([a-z]*)`? ?\\|").FindAllStringSubmatch(string(text), -1) {
 		documented = append(documented, row[1]+" by "+row[2])

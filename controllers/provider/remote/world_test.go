@@ -43,6 +43,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const (
@@ -93,9 +94,7 @@ func newWorld(t *testing.T, change ...func(*remote.Options)) *world {
 		w.woken <- user
 		return nil
 	})
-	if err := source.Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, source.Start(t.Context(), queue))
 	run(t, options.Secrets.Start)
 	run(t, func(ctx context.Context) error {
 		return w.Start(ctrl.LoggerInto(ctx, funcr.New(w.log.add, funcr.Options{})))
@@ -106,9 +105,7 @@ func newWorld(t *testing.T, change ...func(*remote.Options)) *world {
 func secretsFor(t *testing.T, config *rest.Config) *secretwatch.Watch {
 	t.Helper()
 	secrets, err := secretwatch.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return secrets
 }
 
@@ -118,9 +115,7 @@ func asUser(t *testing.T, name string) func(*remote.Options) {
 	config := rest.CopyConfig(server.Config)
 	config.Impersonate.UserName = name
 	live, err := client.New(config, client.Options{Scheme: server.Client.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return func(o *remote.Options) { o.Live, o.Secrets = live, secretsFor(t, config) }
 }
 
@@ -216,9 +211,7 @@ func (w *world) forget() {
 func (w *world) gauge(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	families, err := w.values.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	out := map[string]float64{}
 	for _, family := range families {
 		if family.GetName() != name {
@@ -285,9 +278,7 @@ func (h hosts) setRules(t *testing.T, rules []rule) {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "tenant"}}
 	before := role.DeepCopy()
 	role.Rules = rules
-	if err := server.Client.Patch(t.Context(), role, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), role, client.MergeFrom(before)))
 }
 
 // token is a new token of the account, which the server forgets with the Secret of
@@ -299,9 +290,7 @@ func (h hosts) token(t *testing.T, bound string) string {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Secret", APIVersion: "v1", Name: bound, UID: holder.UID},
 	}}
-	if err := server.Client.SubResource("token").Create(t.Context(), h.account, request); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.SubResource("token").Create(t.Context(), h.account, request))
 	return request.Status.Token
 }
 
@@ -320,9 +309,7 @@ func (h hosts) kubeconfig(t *testing.T, token string, change ...func(*clientcmda
 		c(&config)
 	}
 	text, err := clientcmd.Write(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return text
 }
 
@@ -342,9 +329,7 @@ func (w *world) secretOf(t *testing.T, name string, data map[string][]byte) {
 		server.Create(t, secret)
 		return
 	}
-	if err := server.Client.Patch(t.Context(), secret, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), secret, client.MergeFrom(before)))
 }
 
 // claim is a claim in the other cluster with an origin, or without.
@@ -360,9 +345,7 @@ func (h hosts) claim(name, origin string) *bmov1alpha1.HostClaim {
 func (w *world) counter(t *testing.T, name string) float64 {
 	t.Helper()
 	families, err := w.values.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, family := range families {
 		if family.GetName() == name {
 			return family.GetMetric()[0].GetCounter().GetValue()

@@ -34,13 +34,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestDeniedAddresses(t *testing.T) {
 	scheme, err := NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ranges := &networkingv1.ServiceCIDR{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"},
 		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/16", "fd00::/112"}},
@@ -58,9 +58,7 @@ func TestDeniedAddresses(t *testing.T) {
 	resource := schema.GroupResource{Group: "networking.k8s.io", Resource: "servicecidrs"}
 	own := "127.0.0.1"
 	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, address := range addresses {
 		own = netip.MustParsePrefix(address.String()).Addr().String()
 	}
@@ -121,9 +119,7 @@ func TestDeniedAddresses(t *testing.T) {
 // latest, and the API server is asked once for all connections of that minute.
 func TestRangesOfServicesThatComeLaterAreDenied(t *testing.T) {
 	scheme, err := NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var answer error
 	asked := 0
 	services := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
@@ -141,9 +137,7 @@ func TestRangesOfServicesThatComeLaterAreDenied(t *testing.T) {
 	}
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	denied, err := newDenied(t.Context(), "identity-denied-addresses", "services", services, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	first, second := netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("11.96.0.0/16")
 	for _, step := range []struct {
 		when  string

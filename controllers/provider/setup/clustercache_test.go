@@ -50,6 +50,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup/kubeconfigreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // hostileWords are text of a workload cluster that misleads a reader of logs.
@@ -173,16 +174,12 @@ const withToken = "token: s3cret"
 func (w *workload) connect(ctx context.Context, t *testing.T, user string, denied []netip.Prefix) (clustercache.ClusterCache, func() string) {
 	t.Helper()
 	scheme, err := NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	key := client.ObjectKey{Namespace: "tenant", Name: "c"}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	authority, err := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.Certificate().Raw}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	local := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "c-kubeconfig"},
 		Data: map[string][]byte{"value": fmt.Appendf(nil, "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"+
@@ -194,22 +191,16 @@ func (w *workload) connect(ctx context.Context, t *testing.T, user string, denie
 		Scheme: scheme, Logger: logged.logger(),
 		NewClient: func(*rest.Config, client.Options) (client.Client, error) { return local, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
 		Secrets: local, UserAgent: userAgent, Denied: func(context.Context) []netip.Prefix { return denied },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	kubeconfigs.OnRefused(w.noteRefused)
 	quiet := quietManager{mgr}
 	connections, err := clustercache.SetupWithManager(ctx, quiet, clusterCacheOptions(parse(t), kubeconfigs),
 		controller.Options{SkipNameValidation: ptr.To(true)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if c, ok := connections.(interface{ Shutdown() }); ok {
 		t.Cleanup(c.Shutdown)
 	}
@@ -237,9 +228,7 @@ func TestClusterCacheConnects(t *testing.T) {
 		t.Error(err)
 	}
 	writer, err := connections.GetUncachedClient(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	if err := writer.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte("{}"))); err == nil {
 		t.Error("this server answers a patch with nothing")

@@ -27,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestAMissingKubeconfigIsNoErrorLine(t *testing.T) {
@@ -46,9 +48,7 @@ func TestAMissingKubeconfigIsNoErrorLine(t *testing.T) {
 			var got []string
 			log := funcr.New(func(_, args string) { got = append(got, args) }, funcr.Options{Verbosity: tt.verbosity})
 			mgr, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{Logger: log})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			quietManager{mgr}.GetLogger().WithName("clustercache").WithValues("Cluster", "new").Error(tt.err, "Connect failed")
 			if tt.want == "" && len(got) > 0 {
 				t.Errorf("logged %q", got)

@@ -22,22 +22,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestOnClusterGone(t *testing.T) {
 	scheme, err := NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	informers := &informertest.FakeInformers{Scheme: scheme}
 	var got []string
-	if err := onClusterGone(t.Context(), informers, func(namespace, name string) { got = append(got, namespace+"/"+name) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, onClusterGone(t.Context(), informers, func(namespace, name string) { got = append(got, namespace+"/"+name) }))
 	clusters, err := informers.FakeInformerFor(t.Context(), &clusterv1.Cluster{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	cluster := func(name string) *clusterv1.Cluster {
 		return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
 	}

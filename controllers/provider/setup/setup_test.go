@@ -24,7 +24,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // parse returns the options that the flags give.
@@ -42,9 +42,7 @@ func parse(t *testing.T, flags ...string) Options {
 	o := NewOptions()
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.AddFlags(fs)
-	if err := fs.Parse(flags); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fs.Parse(flags))
 	return o
 }
 
@@ -67,9 +65,7 @@ func TestDefaults(t *testing.T) {
 
 		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, Remediation: 10, ClusterCache: 10},
 	}
-	if diff := cmp.Diff(want, o); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, o)
 }
 
 func TestValidate(t *testing.T) {
@@ -179,21 +175,15 @@ func TestStrip(t *testing.T) {
 		},
 	} {
 		got, err := strip(tc.given)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("what is kept (-want +got):\n%s", diff)
-		}
+		expect.NoError(t, err)
+		expect.Equal(t, tc.want, got)
 	}
 }
 
 // TestDataOptions shows which options reach the controller of Metal3Datas.
 func TestDataOptions(t *testing.T) {
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, names := range []bool{true, false} {
 		o := parse(t, fmt.Sprintf("--enable-bmh-name-based-preallocation=%v", names), "--watch-filter=mine")
 		r := newData(&shared{mgr: mgr, options: o}, nil)
@@ -225,9 +215,7 @@ func TestCacheOptions(t *testing.T) {
 // that exists, and a remedy.
 func TestNeededKinds(t *testing.T) {
 	scheme, err := NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, need := range neededCRDs() {
 		if !scheme.Recognizes(need.Kind) {
 			t.Errorf("%s is not in the scheme", need.Kind)

@@ -27,6 +27,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // The answer stays short enough to be read and sent, whatever the object holds.
@@ -70,9 +71,7 @@ func TestRefusalsAreBrief(t *testing.T) {
 			if !errors.As(tc.err, &status) {
 				t.Fatalf("answered with %v", tc.err)
 			}
-			if got := len(status.ErrStatus.Details.Causes); got != tc.causes {
-				t.Errorf("%d causes, want %d", got, tc.causes)
-			}
+			expect.Equal(t, tc.causes, len(status.ErrStatus.Details.Causes))
 			if len(tc.err.Error()) > 60_000 {
 				t.Errorf("the answer has %d bytes", len(tc.err.Error()))
 			}

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestDefaultCluster(t *testing.T) {
@@ -57,12 +58,8 @@ func TestDefaultCluster(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := &infrav1.Metal3Cluster{Spec: tc.given}
-			if err := (Cluster{}).Default(t.Context(), cluster); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, cluster.Spec); diff != "" {
-				t.Errorf("spec (-want +got):\n%s", diff)
-			}
+			expect.NoError(t, (Cluster{}).Default(t.Context(), cluster))
+			expect.Equal(t, tc.want, cluster.Spec)
 		})
 	}
 }
@@ -217,15 +214,11 @@ func TestWarningsOfMachineTemplates(t *testing.T) {
 // Every kind of v1beta2 is what other versions convert to.
 func TestHubs(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := infrav1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, infrav1.AddToScheme(scheme))
 	hubs := 0
 	for kind := range scheme.KnownTypes(infrav1.GroupVersion) {
 		object, err := scheme.New(infrav1.GroupVersion.WithKind(kind))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		_, isOurs := object.(client.Object)
 		if _, isHub := object.(conversion.Hub); isHub != isOurs {
 			t.Errorf("%s is a hub: %t", kind, isHub)

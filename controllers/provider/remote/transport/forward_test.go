@@ -26,6 +26,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // hostile is a message of a server that misleads a reader.
@@ -112,9 +114,7 @@ func TestForward(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			text := strings.ReplaceAll(got.text, strings.TrimPrefix(w.server, "https://"), "HOST")
 			if got.code != tt.code || text != tt.text || len(got.header) != 1 {
 				t.Errorf("answers %d %v %s", got.code, got.header, text)

@@ -27,6 +27,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // A namespace reads so much at once and then so much a second; another one is not slowed by it.
@@ -37,9 +39,7 @@ func TestAttackAnswersOfANamespaceArePaced(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	values := prometheus.NewRegistry()
 	p, err := NewReadLimiter(perSecond, clock, funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}), values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	greedy, honest := p.Of("greedy"), p.Of("honest")
 	for _, step := range []struct {
 		name   string
@@ -87,13 +87,9 @@ func TestPacedAnswerEnds(t *testing.T) {
 		<-r.Context().Done()
 	})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.server+"/?watch=1", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	response, err := w.ForCache().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	ended := make(chan error, 1)
 	go func() {

@@ -28,10 +28,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // serve returns a Transport to a server that answers like this.
@@ -83,22 +82,14 @@ func TestRequestsCarryOnlyWhatTheAccessSays(t *testing.T) {
 	for _, client := range []*http.Client{w.ForChecks(), w.ForCache(), w.ForUsers()} {
 		w.Authorize("Bearer first")
 		before, err := get(t.Context(), client, w.server)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		w.Authorize("Bearer second")
 		after, err := get(t.Context(), client, w.server)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		w.Authorize("")
 		none, err := get(t.Context(), client, w.server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"Bearer first, agent", "Bearer second, agent", ", agent"}, []string{before, after, none}); diff != "" {
-			t.Error(diff)
-		}
+		expect.NoError(t, err)
+		expect.Equal(t, []string{"Bearer first, agent", "Bearer second, agent", ", agent"}, []string{before, after, none})
 	}
 }
 
@@ -143,9 +134,7 @@ func TestFailures(t *testing.T) {
 				client = w.ForCache()
 			}
 			_, err := get(t.Context(), client, w.server+tt.query)
-			if got := take(w); got != tt.want {
-				t.Errorf("failure %v, want %v", got, tt.want)
-			}
+			expect.Equal(t, tt.want, take(w))
 			var problem *identity.Problem
 			if err != nil && !errors.As(err, &problem) {
 				t.Errorf("the error is not in our words: %v", err)
@@ -170,9 +159,7 @@ func TestAnswersAfterTheirTimeAreFailures(t *testing.T) {
 			if want := w.Problem(identity.Silent); err == nil || !strings.HasSuffix(err.Error(), want.Message) {
 				t.Errorf("ended with %v, want a timeout", err)
 			}
-			if got := take(w); got != TimedOut {
-				t.Errorf("failure %v, want %v", got, TimedOut)
-			}
+			expect.Equal(t, TimedOut, take(w))
 		})
 	}
 }

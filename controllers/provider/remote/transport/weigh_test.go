@@ -20,6 +20,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestWeigh(t *testing.T) {
@@ -45,9 +47,7 @@ func TestWeigh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var whole, split scale
 			want := int64(len(tt.text)) + tt.extra
-			if got := whole.weigh([]byte(tt.text)); got != want {
-				t.Errorf("%d, want %d", got, want)
-			}
+			expect.Equal(t, want, whole.weigh([]byte(tt.text)))
 			var sum int64
 			for _, b := range []byte(tt.text) {
 				sum += split.weigh([]byte{b})

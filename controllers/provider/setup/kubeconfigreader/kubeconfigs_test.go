@@ -31,6 +31,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // one is a reader that knows a single kubeconfig.
@@ -61,16 +62,12 @@ func TestKubeconfigs(t *testing.T) {
 		k, err := New(Options{Secrets: one{kubeconfig: text}, Denied: func(context.Context) []netip.Prefix {
 			return []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")}
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return k
 	}
 	t.Run("neither the token nor the address are handed out", func(t *testing.T) {
 		got := &corev1.Secret{}
-		if err := reader(t, head+user).Get(t.Context(), key, got); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, reader(t, head+user).Get(t.Context(), key, got))
 		if text := string(got.Data["value"]); strings.Contains(text, "s3cret") || strings.Contains(text, "203.0.113.7") {
 			t.Errorf("client-go is given %s", text)
 		}
@@ -101,14 +98,10 @@ func TestKubeconfigs(t *testing.T) {
 	})
 	t.Run("sends nothing for a Cluster that was deleted", func(t *testing.T) {
 		k := reader(t, head+user)
-		if err := k.Get(t.Context(), key, &corev1.Secret{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, k.Get(t.Context(), key, &corev1.Secret{}))
 		k.Forget("tenant-b", "evil")
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, k.scheme+"://"+hostOf(key), http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		response, err := http.DefaultTransport.RoundTrip(request)
 		if err == nil {
 			_ = response.Body.Close()
@@ -126,9 +119,7 @@ func TestAttackManyWorkloadClusters(t *testing.T) {
 	k, err := New(Options{Denied: noAddresses, MaxConnections: most, Secrets: one{kubeconfig: "apiVersion: v1\nkind: Config\n" +
 		"clusters: [{name: k, cluster: {server: 'https://203.0.113.7'}}]\nusers: [{name: u, user: {token: s3cret}}]\n" +
 		"current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var told []client.ObjectKey
 	k.OnRefused(func(cluster client.ObjectKey) { told = append(told, cluster) })
 	get := func(namespace string, n int) error {
