@@ -43,6 +43,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machine"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machinetemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remediation"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const module = "github.com/metal3-io/cluster-api-provider-metal3/controllers/"
@@ -112,9 +113,7 @@ func TestAllReconcilersAreLookedAt(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, r := range reconcilers() {
 		looked = append(looked, strings.TrimPrefix(reflect.TypeOf(r).PkgPath(), module))
 	}

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // An empty list must differ from a missing one as it comes out of a request.
@@ -37,9 +38,7 @@ func TestEmptyNamesOfARequest(t *testing.T) {
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := &bmov1alpha1.HostDeployPolicy{}
-			if err := json.Unmarshal([]byte(text), p); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(text), p))
 			_, err := Policy{}.ValidateCreate(t.Context(), p)
 			if err == nil || !strings.Contains(err.Error(), "leave hostClaimNamespaces out to admit nobody") {
 				t.Errorf("answered with %v, want the remedy", err)

@@ -20,12 +20,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // told is a notice without its note.
@@ -204,9 +204,7 @@ func TestTransitions(t *testing.T) {
 					t.Errorf("%s is about a host that is not there", n.reason)
 				}
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, got)
 			if again := transitions(s.claim.Status, s); again != nil {
 				t.Errorf("told again: %v", again)
 			}
@@ -232,7 +230,5 @@ func TestNotes(t *testing.T) {
 	for _, n := range transitions(bmov1alpha1.HostClaimStatus{}, s) {
 		got[n.to] = append(got[n.to], n.note)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }

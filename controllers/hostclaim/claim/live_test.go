@@ -39,6 +39,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // live counts what is read of secrets and hosts past the cache.
@@ -121,13 +122,9 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, s := &live{}, tt.scope
 			r := &Reconciler{Live: l, Pool: pool.New()}
-			if err := r.resolve(t.Context(), &s, binding.Unread); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, r.resolve(t.Context(), &s, binding.Unread))
 			s.known.Candidate = tt.candidate
-			if err := r.walk(t.Context(), &s); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, r.walk(t.Context(), &s))
 			if s.step != tt.want || l.count != tt.lists {
 				t.Errorf("%s after %d lists, want %s after %d", s.step, l.count, tt.want, tt.lists)
 			}
@@ -214,24 +211,18 @@ func TestFreedHostIsNotReadAgain(t *testing.T) {
 // paused, and that clusterctl does not move: it may be in another cluster else.
 func TestHostOfAMoveIsReleasedOnlyIfItsClaimIsNotPaused(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := bmov1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, bmov1alpha1.AddToScheme(scheme))
 	for name, paused := range map[string]bool{"not once it is paused again": true, "while it is not paused": false} {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(held, going, withImage, recorded(metav1.ConditionTrue, "x", ""))
 			host, err := binding.ReadyToMove(binding.Bind(newHost("tenant", running), claim), claim)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			stored := claim.DeepCopy()
 			if paused {
 				metav1.SetMetaDataAnnotation(&stored.ObjectMeta, clusterv1.PausedAnnotation, "")
 			}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored, host).Build()
-			if err := errors.Join(c.Get(t.Context(), keyOf(claim), stored), c.Get(t.Context(), client.ObjectKeyFromObject(host), host)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, errors.Join(c.Get(t.Context(), keyOf(claim), stored), c.Get(t.Context(), client.ObjectKeyFromObject(host), host)))
 			claim.ResourceVersion = stored.ResourceVersion
 			if paused {
 				claim.Annotations = map[string]string{infrav1.BlockMoveAnnotation: infrav1.HostClaimManagerFieldOwner} // as the cache shows it
@@ -242,9 +233,7 @@ func TestHostOfAMoveIsReleasedOnlyIfItsClaimIsNotPaused(t *testing.T) {
 			if patch.IsConflict(err) != paused || (err != nil) != paused {
 				t.Errorf("release: %v", err)
 			}
-			if err := errors.Join(c.Get(t.Context(), keyOf(claim), stored), c.Get(t.Context(), client.ObjectKeyFromObject(host), host)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, errors.Join(c.Get(t.Context(), keyOf(claim), stored), c.Get(t.Context(), client.ObjectKeyFromObject(host), host)))
 			if binding.Held(host) != paused || (host.Spec.Image != nil) != paused {
 				t.Errorf("held %t, image %v", binding.Held(host), host.Spec.Image)
 			}

@@ -24,7 +24,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,6 +32,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // unread are metrics that no test looks at.
@@ -48,9 +48,7 @@ func newMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry, nothing{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := NewMetrics(registry, nothing{}); err == nil {
 		t.Error("a second set of the same metrics is accepted")
 	}
@@ -62,9 +60,7 @@ func newMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 func values(t *testing.T, registry *prometheus.Registry, name string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	out := map[string]float64{}
 	for _, family := range families {
 		if family.GetName() != name {
@@ -114,13 +110,9 @@ func TestWaitingClaimsAreCountedByReason(t *testing.T) {
 		with(map[string]string{isReady: "False/HostPaused"}, paused),
 		with(map[string]string{isReady: "False/WhateverThatOneSays", infrav1.StoodDownCondition: "True/OtherController"}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := map[string]float64{"NoBareMetalHost": 2, "Provisioning": 1}
-	if diff := cmp.Diff(want, values(t, registry, "hostclaim_waiting_claims")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, values(t, registry, "hostclaim_waiting_claims"))
 }
 
 func TestSecretsAreCountedByKindAndResult(t *testing.T) {
@@ -130,9 +122,7 @@ func TestSecretsAreCountedByKindAndResult(t *testing.T) {
 	m.secret(binding.MetaData, fmt.Errorf("wrapped: %w", &secretError{kind: binding.MetaData, message: "missing"}))
 	m.secret(binding.OCIAuth, errors.New("no answer"))
 	want := map[string]float64{"userdata,written": 2, "metadata,refused": 1, "ociauth,failed": 1}
-	if diff := cmp.Diff(want, values(t, registry, "hostclaim_secrets_synchronized_total")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, values(t, registry, "hostclaim_secrets_synchronized_total"))
 }
 
 func TestProvisioningIsMeasuredFromTheBind(t *testing.T) {
@@ -170,9 +160,7 @@ func TestProvisioningIsMeasuredFromTheBind(t *testing.T) {
 			m.provisioned(bmov1alpha1.HostClaimStatus{Conditions: tt.before}, after)
 			got := values(t, registry, "hostclaim_provision_duration_seconds")
 			delete(got, "")
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, got)
 		})
 	}
 }

@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // movedClaim is paused, bound and of a Cluster.
@@ -65,9 +66,7 @@ func made(t *testing.T) func(*moveFacts) {
 	return func(o *moveFacts) {
 		t.Helper()
 		host, err := binding.ReadyToMove(o.host, o.claim)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		o.host = host
 	}
 }
@@ -143,9 +142,7 @@ func TestMovable(t *testing.T) {
 			status := bmov1alpha1.HostClaimStatus{}
 			setMovable(&status, movePlan{Step: moveWait, Reason: "Before"}, 1, now)
 			setMovable(&status, tt.plan, 2, now)
-			if got := short(status)[infrav1.MovableCondition]; got != tt.want {
-				t.Errorf("Movable is %q, want %q", got, tt.want)
-			}
+			expect.Equal(t, tt.want, short(status)[infrav1.MovableCondition])
 		})
 	}
 }

@@ -20,13 +20,13 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // foreignData shows an empty HardwareData under every name.
@@ -49,9 +49,7 @@ func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 		Reason:  infrav1.HardwareDataNameTakenReason,
 		Message: "HardwareData machine-hostclaim exists and was not made for this claim; remove it",
 	}
-	if diff := cmp.Diff(want, s.waits.publish); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, s.waits.publish)
 	if s.hardware != nil {
 		t.Errorf("points at the foreign object %v", s.hardware)
 	}

@@ -20,7 +20,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // unwatched is a watch on secrets that sees nothing.
@@ -319,14 +319,10 @@ func TestClaimIsFoundByItsSecretsAndCopies(t *testing.T) {
 	claim := newClaim(func(c *bmov1alpha1.HostClaim) {
 		c.Namespace, c.UID, c.Spec = "tenant", "claim-uid", bmov1alpha1.HostClaimSpec{}
 	})
-	if diff := cmp.Diff(copied, watch.Index(secretsOf)(claim)); diff != "" {
-		t.Errorf("a claim without secrets (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, copied, watch.Index(secretsOf)(claim))
 	claim.Spec.UserData = &corev1.SecretReference{Name: "boot", Namespace: "ignored"}
 	claim.Spec.Image = &bmov1alpha1.Image{OCIAuthSecretName: &pull}
-	if diff := cmp.Diff(append(copied, "tenant/boot", "tenant/pull"), watch.Index(secretsOf)(claim)); diff != "" {
-		t.Errorf("a claim with secrets of its namespace (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, append(copied, "tenant/boot", "tenant/pull"), watch.Index(secretsOf)(claim))
 	if got := watch.Index(secretsOf)(&bmov1alpha1.BareMetalHost{}); got != nil {
 		t.Errorf("a host is found by %v", got)
 	}

@@ -33,6 +33,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var now = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
@@ -325,12 +326,8 @@ func TestStatusOf(t *testing.T) {
 				tt.given.decision = policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}
 			}
 			got := tt.given.status(!tt.fails, now)
-			if diff := cmp.Diff(tt.want, short(got)); diff != "" {
-				t.Errorf("conditions (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.host, got.BareMetalHost); diff != "" {
-				t.Errorf("host (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, short(got))
+			expect.Equal(t, tt.host, got.BareMetalHost)
 			if got.PoweredOn != tt.on {
 				t.Errorf("poweredOn %t, want %t", got.PoweredOn, tt.on)
 			}
@@ -373,9 +370,7 @@ func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
 			changed[kind] = now
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"Provisioned": "True/Provisioned", "Ready": "True/Provisioned"}, changed); diff != "" {
-		t.Errorf("changed (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, map[string]string{"Provisioned": "True/Provisioned", "Ready": "True/Provisioned"}, changed)
 }
 
 // Whatever the status of a host contains, a tenant of another namespace reads only words of a
@@ -478,11 +473,7 @@ func TestCut(t *testing.T) {
 		"a long letter across the edge": {strings.Repeat("a", 1020) + "€€", strings.Repeat("a", 1020) + "…"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := cut(tt.given); got != tt.want {
-				t.Errorf("cut() = %q, want %q", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, cut(tt.given)) })
 	}
 }
 
@@ -523,11 +514,7 @@ func TestRecordOf(t *testing.T) {
 		"a host that another client wrote": {newClaim(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{} }), binding.Intended},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := binding.RecordOf(tt.claim); got != tt.want {
-				t.Errorf("RecordOf() = %d, want %d", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, binding.RecordOf(tt.claim)) })
 	}
 }
 
@@ -581,11 +568,7 @@ func TestOtherController(t *testing.T) {
 		"not on a claim that waits for a host, with the field managers gone": {newClaim(waits, marked), false, ""},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := otherController(tt.claim, tt.own); got != tt.want {
-				t.Errorf("otherController() = %q, want %q", got, tt.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, otherController(tt.claim, tt.own)) })
 	}
 }
 

@@ -42,6 +42,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // onlyClaim is an API server with one claim; nil when it is gone.
@@ -207,9 +208,7 @@ func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tt.given.step = binding.Keep
 			status := tt.given.status(true, now)
-			if got := short(status)[bmov1alpha1.ProvisionedCondition]; got != tt.want {
-				t.Errorf("Provisioned %s, want %s", got, tt.want)
-			}
+			expect.Equal(t, tt.want, short(status)[bmov1alpha1.ProvisionedCondition])
 		})
 	}
 }

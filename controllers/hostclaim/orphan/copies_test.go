@@ -43,6 +43,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // bill counts the requests that a reconciler sends for the secrets of a test.
@@ -57,9 +58,7 @@ type bill struct {
 func newCopyReconciler(t *testing.T, objects ...client.Object) (*CopyReconciler, *bill) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)))
 	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, naming(""), claimWith("kept"))...).
 		WithIndex(&bmov1alpha1.HostClaim{}, claim.ClaimsByUID, watch.Index(func(c *bmov1alpha1.HostClaim) []string { return []string{string(c.UID)} })).
 		WithIndex(&bmov1alpha1.BareMetalHost{}, hostsByConsumerUID, watch.Index(consumerUID)).
@@ -229,7 +228,5 @@ func TestSecretsNextToHostsAreWatched(t *testing.T) {
 			row.Handler.Create(t.Context(), e, nil)
 		}
 	}
-	if diff := cmp.Diff([]string{"infra"}, asked.asked); diff != "" {
-		t.Errorf("namespaces that are watched (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"infra"}, asked.asked)
 }

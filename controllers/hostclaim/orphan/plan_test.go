@@ -28,6 +28,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var (
@@ -185,9 +186,7 @@ func TestNext(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := Next(Observed{Host: tt.host, Claim: tt.claim, Grace: grace, Now: lost.Add(tt.after)})
-			if diff := cmp.Diff(tt.want, plan{got.Step, got.Reason, got.Until}, cmp.AllowUnexported(plan{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, plan{got.Step, got.Reason, got.Until}, cmp.AllowUnexported(plan{}))
 			if (got.Reason == "") != (got.Message == "") {
 				t.Errorf("reason %q with message %q", got.Reason, got.Message)
 			}
@@ -213,12 +212,8 @@ func TestMessagesSayWhatTheAdministratorCanDo(t *testing.T) {
 func TestMarkedAndUnmarkedAreOpposites(t *testing.T) {
 	marked := Marked(host(), lost.In(time.FixedZone("east", 7200)))
 	want := host(annotate(infrav1.OrphanedSinceAnnotation, "2026-08-02T12:00:00Z"))
-	if diff := cmp.Diff(want, marked); diff != "" {
-		t.Errorf("Marked (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(host(), Unmarked(marked)); diff != "" {
-		t.Errorf("Unmarked (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, marked)
+	expect.Equal(t, host(), Unmarked(marked))
 	if bare := Marked(&bmov1alpha1.BareMetalHost{}, lost); len(bare.Annotations) != 1 {
 		t.Errorf("annotations %v", bare.Annotations)
 	}
@@ -297,11 +292,7 @@ func TestTidied(t *testing.T) {
 		},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Tidied(tt.given)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Tidied(tt.given)) })
 	}
 	if uid := StrayClaim(host(unnamed)); uid != "claim-uid" {
 		t.Errorf("StrayClaim = %q", uid)

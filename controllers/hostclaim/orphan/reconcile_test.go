@@ -39,15 +39,14 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // setup returns a reconciler with an hour of grace in front of a fake API server.
 func setup(t *testing.T, objects ...client.Object) (*Reconciler, *events.FakeRecorder) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)))
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	recorder := events.NewFakeRecorder(100)
 	return &Reconciler{
@@ -80,14 +79,10 @@ func TestEachStepIsToldWhereItHappens(t *testing.T) {
 	report := func(change func(*bmov1alpha1.BareMetalHost)) {
 		t.Helper()
 		now := &bmov1alpha1.BareMetalHost{}
-		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(orphan), now); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(orphan), now))
 		before := now.DeepCopy()
 		change(now)
-		if err := r.Client.Patch(t.Context(), now, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, r.Client.Patch(t.Context(), now, client.MergeFrom(before)))
 	}
 	for _, step := range []struct {
 		what   string

@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func newPolicy(c *bmov1alpha1.HostClaimNamespaces) *bmov1alpha1.HostDeployPolicy {
@@ -69,9 +70,7 @@ func TestWarningsOf(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := reasons(warningsOf(newPolicy(tt.given), []string{"default", "tenant-a", "tenant-b"}))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -108,9 +107,7 @@ func TestNotesStayShort(t *testing.T) {
 	const want = "nameMatches must match the whole name, so it does not admit " +
 		"tenant-000, tenant-001, tenant-002, tenant-003, tenant-004 and 395 more; write .* around it if it should"
 	warnings := warningsOf(newPolicy(&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant"}), many)
-	if diff := cmp.Diff([]warning{{partMatchesReason, want}}, warnings, cmp.AllowUnexported(warning{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []warning{{partMatchesReason, want}}, warnings, cmp.AllowUnexported(warning{}))
 	if len(want) > maxNote {
 		t.Errorf("the note has %d bytes", len(want))
 	}
@@ -120,22 +117,16 @@ func TestNotesStayShort(t *testing.T) {
 // looked at again when they do.
 func TestPoliciesThatDoNotCountAreTold(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)))
 	c := fake.NewClientBuilder().WithScheme(scheme).Build()
 	for n := range policy.MaxPerNamespace + 2 {
 		p := newPolicy(&bmov1alpha1.HostClaimNamespaces{})
 		p.Name, p.CreationTimestamp = fmt.Sprint("p", n), metav1.NewTime(time.Unix(int64(1000+n), 0))
-		if err := c.Create(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.Create(t.Context(), p))
 	}
 	registry, recorder := prometheus.NewRegistry(), events.NewFakeRecorder(10)
 	r, err := New(c, recorder, registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := New(nil, nil, registry); err == nil {
 		t.Error("a second set of the same metrics is accepted")
 	}
@@ -157,22 +148,14 @@ func TestPoliciesThatDoNotCountAreTold(t *testing.T) {
 	}
 	gone := newPolicy(nil)
 	gone.Name = "p50"
-	if err := c.Delete(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Delete(t.Context(), gone))
 	var woken []string
 	for _, request := range r.atTheBound(t.Context(), gone) {
 		woken = append(woken, request.Name)
 	}
-	if diff := cmp.Diff([]string{"p100", "p101"}, woken); diff != "" {
-		t.Errorf("woken (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{everybodyReason}, warned("p100")); diff != "" {
-		t.Errorf("the one that counts now (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string(nil), warned("p50")); diff != "" {
-		t.Errorf("the one that is gone (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"p100", "p101"}, woken)
+	expect.Equal(t, []string{everybodyReason}, warned("p100"))
+	expect.Equal(t, []string(nil), warned("p50"))
 	want := `
 # HELP hostclaim_policy_warnings Faults of a HostDeployPolicy, by reason.
 # TYPE hostclaim_policy_warnings gauge

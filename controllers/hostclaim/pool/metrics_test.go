@@ -26,19 +26,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // counted gives what a scrape shows, as "metric,namespace[,state]".
 func counted(t *testing.T, c *Pool) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(c); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, registry.Register(c))
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	out := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

@@ -31,6 +31,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var born = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -69,9 +70,7 @@ func waiterFor(t *testing.T, name string, age int, labels ...string) Waiter {
 			bmov1alpha1.HostSelectorRequirement{Key: l, Operator: "exists"})
 	}
 	criteria, err := selection.Parse(claim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return Waiter{
 		Claim: claimKey(name), UID: types.UID(name), Created: born.Add(-time.Duration(age) * time.Second),
 		Criteria: criteria, Namespaces: []string{"infra"},
@@ -94,9 +93,7 @@ func newPool(t *testing.T) (cached, func() []string) {
 	p := cached{New()}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	if err := p.Source().Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.Source().Start(t.Context(), queue))
 	return p, func() []string {
 		var out []string
 		for queue.Len() > 0 {
@@ -138,13 +135,6 @@ func bound(p cached, w Waiter) string {
 	return name
 }
 
-func expect(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
 func TestPickGivesFreeHostsInOrderAndEachOnce(t *testing.T) {
 	p, _ := newPool(t)
 	for _, name := range []string{"c", "a", "d", "b"} {
@@ -152,15 +142,15 @@ func TestPickGivesFreeHostsInOrderAndEachOnce(t *testing.T) {
 	}
 	p.Observe(inUse("d"))
 	first, endFirst := pick(p, waiterFor(t, "one", 0))
-	expect(t, "first", first, "a")
-	expect(t, "second", bound(p, waiterFor(t, "two", 0)), "b")
+	expect.Equal(t, "a", first)
+	expect.Equal(t, "b", bound(p, waiterFor(t, "two", 0)))
 	endFirst()
-	expect(t, "after a was returned", bound(p, waiterFor(t, "three", 0)), "a")
-	expect(t, "then", bound(p, waiterFor(t, "four", 0)), "c")
-	expect(t, "then nothing", pass(p, waiterFor(t, "five", 0)), "")
+	expect.Equal(t, "a", bound(p, waiterFor(t, "three", 0))) // after a was returned
+	expect.Equal(t, "c", bound(p, waiterFor(t, "four", 0)))
+	expect.Equal(t, "", pass(p, waiterFor(t, "five", 0))) // then nothing
 	p.Observe(host("a"))
-	expect(t, "a when it is free again", pass(p, waiterFor(t, "five", 0)), "a")
-	expect(t, "nothing of another namespace", pass(p, Waiter{Namespaces: []string{"other"}}), "")
+	expect.Equal(t, "a", pass(p, waiterFor(t, "five", 0)))              // a when it is free again
+	expect.Equal(t, "", pass(p, Waiter{Namespaces: []string{"other"}})) // nothing of another namespace
 	if _, found := p.Pick(claimKey("unknown")); found {
 		t.Error("a claim that does not wait got a host")
 	}
@@ -172,17 +162,17 @@ func TestFreeHostWakesTheOldestClaimThatItSuits(t *testing.T) {
 	p.Enter(waiterFor(t, "old", 3))
 	p.Enter(waiterFor(t, "picky", 4, "gpu"))
 	p.Enter(waiterFor(t, "middle", 2))
-	expect(t, "waiting", p.Waiting(), []types.NamespacedName{
+	expect.Equal(t, []types.NamespacedName{
 		claimKey("picky"), claimKey("old"), claimKey("middle"), claimKey("young"),
-	})
+	}, p.Waiting())
 	p.Observe(host("a"))
-	expect(t, "woken by a", woken(), []string{"old"})
+	expect.Equal(t, []string{"old"}, woken()) // woken by a
 	p.Observe(host("a"))
-	expect(t, "woken by a once more", woken(), []string(nil))
+	expect.Equal(t, []string(nil), woken()) // woken by a once more
 	p.Observe(host("b"))
-	expect(t, "woken by b while old is at work", woken(), []string{"middle"})
+	expect.Equal(t, []string{"middle"}, woken()) // woken by b while old is at work
 	p.Observe(host("c", "gpu"))
-	expect(t, "woken by a host with gpu", woken(), []string{"picky"})
+	expect.Equal(t, []string{"picky"}, woken()) // woken by a host with gpu
 }
 
 func TestHostThatAClaimDoesNotTakeGoesToTheNext(t *testing.T) {
@@ -191,21 +181,21 @@ func TestHostThatAClaimDoesNotTakeGoesToTheNext(t *testing.T) {
 		p.Enter(waiterFor(t, name, i))
 	}
 	p.Observe(host("a"))
-	expect(t, "woken", woken(), []string{"first"})
-	p.Begin(claimKey("first"))() // a pass that fails before it looks for a host
-	expect(t, "woken when first stays without", woken(), []string{"second"})
+	expect.Equal(t, []string{"first"}, woken())
+	p.Begin(claimKey("first"))()                 // a pass that fails before it looks for a host
+	expect.Equal(t, []string{"second"}, woken()) // woken when first stays without
 	p.Leave(claimKey("second"))
-	expect(t, "woken when second goes", woken(), []string{"third"})
-	expect(t, "picked by third, who fails to bind", pass(p, waiterFor(t, "third", 0)), "a")
-	expect(t, "woken when no claim is left", woken(), []string(nil))
+	expect.Equal(t, []string{"third"}, woken())             // woken when second goes
+	expect.Equal(t, "a", pass(p, waiterFor(t, "third", 0))) // picked by third, who fails to bind
+	expect.Equal(t, []string(nil), woken())                 // woken when no claim is left
 	p.Begin(claimKey("third"))()
 	p.Begin(claimKey("unknown"))()
 	p.Leave(claimKey("unknown"))
 	p.Observe(host("a"))
-	expect(t, "woken once more, although nothing has changed", woken(), []string(nil))
+	expect.Equal(t, []string(nil), woken()) // woken once more, although nothing has changed
 	p.Observe(inUse("a"))
 	p.Observe(host("a"))
-	expect(t, "woken when the host was freed again", woken(), []string{"first"})
+	expect.Equal(t, []string{"first"}, woken()) // woken when the host was freed again
 }
 
 // Each claim that fails backs off: neither its own host nor that of another
@@ -214,44 +204,44 @@ func TestFailingClaimsDoNotDriveEachOther(t *testing.T) {
 	p, woken := newPool(t)
 	old, young := waiterFor(t, "old", 2), waiterFor(t, "young", 1)
 	p.Observe(host("a"))
-	expect(t, "old picks", pass(p, old), "a")
-	expect(t, "woken by the failure of one that is alone", woken(), []string(nil))
+	expect.Equal(t, "a", pass(p, old))      // old picks
+	expect.Equal(t, []string(nil), woken()) // woken by the failure of one that is alone
 	p.Enter(young)
-	expect(t, "old picks when it is tried again", pass(p, old), "a")
-	expect(t, "woken by the failure of old", woken(), []string{"young"})
-	expect(t, "young picks", pass(p, young), "a")
-	expect(t, "woken by the failure of both", woken(), []string(nil))
-	expect(t, "old picks when it is tried once more", pass(p, old), "a")
-	expect(t, "woken after that", woken(), []string(nil))
+	expect.Equal(t, "a", pass(p, old))          // old picks when it is tried again
+	expect.Equal(t, []string{"young"}, woken()) // woken by the failure of old
+	expect.Equal(t, "a", pass(p, young))        // young picks
+	expect.Equal(t, []string(nil), woken())     // woken by the failure of both
+	expect.Equal(t, "a", pass(p, old))          // old picks when it is tried once more
+	expect.Equal(t, []string(nil), woken())     // woken after that
 }
 
 func TestClaimThatFailedOnceIsAskedAgainForAHostThatItFoundTaken(t *testing.T) {
 	p, woken := newPool(t)
 	first, second := waiterFor(t, "first", 2), waiterFor(t, "second", 1)
 	p.Observe(host("a"))
-	expect(t, "a pass that binds nothing", pass(p, first), "a")
+	expect.Equal(t, "a", pass(p, first)) // a pass that binds nothing
 	_, end := pick(p, second)
-	expect(t, "a pass while another claim binds the host", pass(p, first), "")
+	expect.Equal(t, "", pass(p, first)) // a pass while another claim binds the host
 	woken()
 	end()
-	expect(t, "who is woken when the host is returned", woken(), []string{"first"})
+	expect.Equal(t, []string{"first"}, woken()) // who is woken when the host is returned
 }
 
 func TestTakenHostIsNotOffered(t *testing.T) {
 	p, woken := newPool(t)
 	p.Observe(host("a"))
 	picked, end := pick(p, waiterFor(t, "taker", 2))
-	expect(t, "picked", picked, "a")
+	expect.Equal(t, "a", picked)
 	p.Enter(waiterFor(t, "other", 1))
 	p.Observe(host("a"))
-	expect(t, "woken while a is taken", woken(), []string(nil))
+	expect.Equal(t, []string(nil), woken()) // woken while a is taken
 	end()
-	expect(t, "woken when a comes back", woken(), []string{"other"})
+	expect.Equal(t, []string{"other"}, woken()) // woken when a comes back
 	p.Observe(inUse("a"))
 	p.Begin(claimKey("other"))()
 	p.Leave(claimKey("taker"))
 	p.Observe(host("a"))
-	expect(t, "woken when a is free once more", woken(), []string{"other"})
+	expect.Equal(t, []string{"other"}, woken()) // woken when a is free once more
 }
 
 func TestNewClaimLeavesAHostToAnOlderOneThatWasWokenForIt(t *testing.T) {
@@ -283,12 +273,12 @@ func TestNewClaimLeavesAHostToAnOlderOneThatWasWokenForIt(t *testing.T) {
 			old, young := waiterFor(t, "old", 2), waiterFor(t, "young", 1)
 			p.Enter(old)
 			p.Observe(host("a"))
-			expect(t, "woken by a", woken(), []string{"old"})
-			expect(t, "picked by young", pass(p, young), "")
+			expect.Equal(t, []string{"old"}, woken()) // woken by a
+			expect.Equal(t, "", pass(p, young))       // picked by young
 			tt.then(p, old)
-			expect(t, "woken then", woken(), tt.want)
+			expect.Equal(t, tt.want, woken()) // woken then
 			if tt.want != nil {
-				expect(t, "picked by young then", pass(p, young), "a")
+				expect.Equal(t, "a", pass(p, young)) // picked by young then
 			}
 		})
 	}
@@ -299,12 +289,12 @@ func TestOlderClaimMayTakeWhatIsOnOfferToAYoungerOne(t *testing.T) {
 	young := waiterFor(t, "young", 1)
 	p.Enter(young)
 	p.Observe(host("a"))
-	expect(t, "woken by a", woken(), []string{"young"})
+	expect.Equal(t, []string{"young"}, woken()) // woken by a
 	picked, end := pick(p, waiterFor(t, "old", 2))
-	expect(t, "picked by old", picked, "a")
-	expect(t, "picked by young meanwhile", pass(p, young), "")
+	expect.Equal(t, "a", picked)        // picked by old
+	expect.Equal(t, "", pass(p, young)) // picked by young meanwhile
 	end()
-	expect(t, "woken when old fails to bind", woken(), []string{"young"})
+	expect.Equal(t, []string{"young"}, woken()) // woken when old fails to bind
 }
 
 func TestHostThatChangesOnOfferIsOfferedAnewFromTheStart(t *testing.T) {
@@ -324,9 +314,9 @@ func TestHostThatChangesOnOfferIsOfferedAnewFromTheStart(t *testing.T) {
 			p.Enter(waiterFor(t, "old", 2, "gpu"))
 			p.Enter(waiterFor(t, "young", 1, "plain"))
 			p.Observe(host("a", "plain"))
-			expect(t, "woken at first", woken(), []string{"young"})
+			expect.Equal(t, []string{"young"}, woken()) // woken at first
 			p.Observe(tt.changed)
-			expect(t, "woken by the change", woken(), tt.want)
+			expect.Equal(t, tt.want, woken()) // woken by the change
 		})
 	}
 }
@@ -347,12 +337,12 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 	p.Enter(of("other", waiterFor(t, "late", 1)))
 	p.Enter(of("picky", waiterFor(t, "gpu", 2, "gpu")))
 	p.Enter(waiterFor(t, "first", 9)) // a pass does not cost it its place
-	expect(t, "waiting", p.Waiting(), []types.NamespacedName{
+	expect.Equal(t, []types.NamespacedName{
 		claimKey("first"), claimKey("second"), claimKey("third"), {Namespace: "other", Name: "late"}, {Namespace: "picky", Name: "gpu"},
-	})
+	}, p.Waiting())
 	for i, want := range []string{"first", "late", "second", "third"} {
 		p.Observe(host(fmt.Sprint("host-", i)))
-		expect(t, fmt.Sprint("woken by host ", i), woken(), []string{want})
+		expect.Equal(t, []string{want}, woken())
 	}
 	// A claim that comes anew waits until the others were served.
 	p.Leave(types.NamespacedName{Namespace: "other", Name: "late"})
@@ -361,9 +351,9 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 	p.Forget(hostKey("host-1"))
 	woken()
 	p.Observe(host("host-5"))
-	expect(t, "woken then", woken(), []string{"waits"})
+	expect.Equal(t, []string{"waits"}, woken()) // woken then
 	picked, end := pick(p, of("other", waiterFor(t, "again", 5)))
-	expect(t, "picked by a claim whose turn it is not", picked, "")
+	expect.Equal(t, "", picked) // picked by a claim whose turn it is not
 	end()
 }
 
@@ -375,14 +365,14 @@ func TestHostIsOfferedPastAnyNumberOfClaimsThatItDoesNotSuit(t *testing.T) {
 		p.Enter(waiterFor(t, fmt.Sprint("picky-", n), claims-n, "gpu"))
 	}
 	p.Observe(host("a"))
-	expect(t, "woken by a host that suits none", woken(), []string(nil))
+	expect.Equal(t, []string(nil), woken()) // woken by a host that suits none
 	last := waiterFor(t, "last", 0)
-	expect(t, "picked by a younger one that fails to bind", pass(p, last), "a")
-	expect(t, "woken by that", woken(), []string(nil))
+	expect.Equal(t, "a", pass(p, last))     // picked by a younger one that fails to bind
+	expect.Equal(t, []string(nil), woken()) // woken by that
 	p.Observe(host("b"))
-	expect(t, "woken by the next host", woken(), []string{"last"})
-	expect(t, "picked by another tenant meanwhile", bound(p, of("other", waiterFor(t, "honest", 0))), "a")
-	expect(t, "picked in the end", bound(p, last), "b")
+	expect.Equal(t, []string{"last"}, woken())                             // woken by the next host
+	expect.Equal(t, "a", bound(p, of("other", waiterFor(t, "honest", 0)))) // picked by another tenant meanwhile
+	expect.Equal(t, "b", bound(p, last))                                   // picked in the end
 }
 
 // Claims that come and go leave nothing behind.
@@ -426,10 +416,10 @@ func TestNothingIsKeptOfAHostThatIsGone(t *testing.T) {
 			p, _ := newPool(t)
 			w := waiterFor(t, "claim", 1)
 			p.Observe(host("a"))
-			expect(t, "picked and not bound", pass(p, w), "a")
-			expect(t, "hosts declined at first", len(p.waiting.byKey[w.Claim].declined), 1)
+			expect.Equal(t, "a", pass(p, w))                           // picked and not bound
+			expect.Equal(t, 1, len(p.waiting.byKey[w.Claim].declined)) // hosts declined at first
 			goes(p)
-			expect(t, "hosts declined in the end", len(p.waiting.byKey[w.Claim].declined), 0)
+			expect.Equal(t, 0, len(p.waiting.byKey[w.Claim].declined)) // hosts declined in the end
 		})
 	}
 }
@@ -464,14 +454,14 @@ func TestNothingIsMissedDuringAPass(t *testing.T) {
 			p.Enter(old)
 			p.Observe(host("a"))
 			picked, endFirst := pick(p, waiterFor(t, "first", 3))
-			expect(t, "picked by first", picked, "a")
+			expect.Equal(t, "a", picked) // picked by first
 			p.Leave(claimKey("first"))
-			expect(t, "woken at first", woken(), []string{"old"})
+			expect.Equal(t, []string{"old"}, woken()) // woken at first
 			picked, end := pick(p, old)
-			expect(t, "picked by old", picked, "")
+			expect.Equal(t, "", picked) // picked by old
 			tt.during(p, endFirst)
 			end()
-			expect(t, "woken in the end", woken(), tt.want)
+			expect.Equal(t, tt.want, woken()) // woken in the end
 		})
 	}
 }
@@ -499,13 +489,13 @@ func TestWhatAClaimReadsOfAHostCorrectsThePool(t *testing.T) {
 			p.Observe(host("a"))
 			w := waiterFor(t, "claim", 1)
 			picked, end := pick(p, w)
-			expect(t, "picked", picked, "a")
+			expect.Equal(t, "a", picked)
 			if tt.before != nil {
 				tt.before(p)
 			}
 			p.Correct(hostKey("a"), tt.read)
-			expect(t, "woken", woken(), tt.want)
-			expect(t, "seen", selection.Explain(w.Criteria, p.Hosts(w.Namespaces)), tt.seen)
+			expect.Equal(t, tt.want, woken())
+			expect.Equal(t, tt.seen, selection.Explain(w.Criteria, p.Hosts(w.Namespaces)))
 			end()
 		})
 	}
@@ -520,24 +510,24 @@ func TestCountsOfTheHostsOfTheNamespaces(t *testing.T) {
 	}
 	w := waiterFor(t, "claim", 0, "gpu")
 	both := []string{"infra", "other", "unknown"}
-	explained := func(what string, namespaces []string, want string) {
+	explained := func(namespaces []string, want string) {
 		t.Helper()
-		expect(t, what, selection.Explain(w.Criteria, p.Hosts(namespaces)), want)
+		expect.Equal(t, want, selection.Explain(w.Criteria, p.Hosts(namespaces)))
 	}
-	explained("one namespace", both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error")
-	explained("several", both, "5 hosts seen: 1 in use, 3 without label gpu, 1 in error")
+	explained(both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error") // one namespace
+	explained(both, "5 hosts seen: 1 in use, 3 without label gpu, 1 in error")     // several
 	p.Bound(hostKey("a"))
 	p.Bound(hostKey("unknown"))
-	explained("when one was bound that does not fit", both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error")
+	explained(both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error") // when one was bound that does not fit
 	p.Observe(host("d"))
 	p.Observe(inUse("b"))
-	explained("when two have changed", both[:1], "4 hosts seen: 3 without label gpu, 1 in error")
+	explained(both[:1], "4 hosts seen: 3 without label gpu, 1 in error") // when two have changed
 	p.Observe(host("d", "gpu"))
 	p.Bound(hostKey("d"))
-	explained("when one was bound that fits", both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error")
+	explained(both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error") // when one was bound that fits
 	p.Forget(hostKey("a"))
 	p.Forget(hostKey("c"))
-	explained("when two have gone", both[:1], "2 hosts seen: 1 in use, 1 without label gpu")
+	explained(both[:1], "2 hosts seen: 1 in use, 1 without label gpu") // when two have gone
 }
 
 // A claim that waits must not slow down those for which a host has become free, so
@@ -568,20 +558,20 @@ func TestClaimWhosePassIsUnderWayCountsAsWaiting(t *testing.T) {
 	old, young := waiterFor(t, "old", 2), waiterFor(t, "young", 1)
 	p.Enter(young)
 	end := p.Begin(old.Claim)
-	expect(t, "before the claim is entered", p.Waiting(), []types.NamespacedName{young.Claim, old.Claim})
+	expect.Equal(t, []types.NamespacedName{young.Claim, old.Claim}, p.Waiting()) // before the claim is entered
 	p.Enter(old)
-	expect(t, "once it is entered", p.Waiting(), []types.NamespacedName{old.Claim, young.Claim})
+	expect.Equal(t, []types.NamespacedName{old.Claim, young.Claim}, p.Waiting()) // once it is entered
 	p.Leave(old.Claim)
-	expect(t, "while the pass goes on without a wish", p.Waiting(), []types.NamespacedName{young.Claim, old.Claim})
+	expect.Equal(t, []types.NamespacedName{young.Claim, old.Claim}, p.Waiting()) // while the pass goes on without a wish
 	end()
-	expect(t, "when the pass is over", p.Waiting(), []types.NamespacedName{young.Claim})
+	expect.Equal(t, []types.NamespacedName{young.Claim}, p.Waiting()) // when the pass is over
 }
 
 func TestNoClaimIsWokenBeforeTheQueueExists(t *testing.T) {
 	p := cached{New()}
 	p.Enter(waiterFor(t, "claim", 0))
 	p.Observe(host("a"))
-	expect(t, "picked all the same", pass(p, waiterFor(t, "claim", 0)), "a")
+	expect.Equal(t, "a", pass(p, waiterFor(t, "claim", 0))) // picked all the same
 }
 
 func TestClaimsOfOneSecondAreOrderedByUID(t *testing.T) {
@@ -589,7 +579,7 @@ func TestClaimsOfOneSecondAreOrderedByUID(t *testing.T) {
 	p.Enter(waiterFor(t, "b", 1))
 	p.Enter(waiterFor(t, "a", 1))
 	p.Observe(host("h"))
-	expect(t, "woken", woken(), []string{"a"})
+	expect.Equal(t, []string{"a"}, woken())
 }
 
 // A claim that fences a host, or writes anything to it but labels, must not wake others.
@@ -598,13 +588,13 @@ func TestHostIsOfferedAnewForItsLabelsOnly(t *testing.T) {
 	picky := waiterFor(t, "picky", 1)
 	p.Enter(picky)
 	p.Observe(host("a"))
-	expect(t, "woken for a new host", woken(), []string{"picky"})
-	expect(t, "picked", pass(p, picky), "a")
+	expect.Equal(t, []string{"picky"}, woken()) // woken for a new host
+	expect.Equal(t, "a", pass(p, picky))
 	fenced := host("a")
 	fenced.Annotations = map[string]string{"hostclaim.metal3.io/fence": "x"}
 	p.Observe(fenced)
 	p.Observe(host("a"))
-	expect(t, "woken by a fence", woken(), []string(nil))
+	expect.Equal(t, []string(nil), woken()) // woken by a fence
 	p.Observe(host("a", "rack"))
-	expect(t, "woken by a label", woken(), []string{"picky"})
+	expect.Equal(t, []string{"picky"}, woken()) // woken by a label
 }

@@ -30,6 +30,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // inspectedHost is a host as baremetal-operator leaves it after inspection: about
@@ -143,9 +144,7 @@ func heap() uint64 {
 // 10,000 hosts must leave most of the 250 MiB of the manager to the rest of it.
 func TestCachedHostsStaySmall(t *testing.T) {
 	text, err := json.Marshal(inspectedHost())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const enough = 5 * 1024
 	if bytes := heldBytes(t, text, stripHost); bytes > enough {
 		t.Errorf("a cached host of %d bytes of JSON takes %d bytes, want at most %d", len(text), bytes, enough)
@@ -164,9 +163,7 @@ func TestWhatTheCacheLacksReachesNoPatch(t *testing.T) {
 	after.Spec.Online = true
 	metav1.SetMetaDataAnnotation(&after.ObjectMeta, "example.com/a", "b")
 	patch, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const want = `{"metadata":{"annotations":{"example.com/a":"b"},"resourceVersion":"123456"},"spec":{"online":true}}`
 	if string(patch) != want {
 		t.Errorf("patch %s, want %s", patch, want)
@@ -183,9 +180,7 @@ func TestLastAnnotationGoesWithoutThatOfKubectl(t *testing.T) {
 	after := before.DeepCopy()
 	delete(after.Annotations, "example.com/a")
 	patch, err := client.MergeFrom(before).Data(after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if want := `{"metadata":{"annotations":{"example.com/a":null}}}`; string(patch) != want {
 		t.Errorf("patch %s, want %s", patch, want)
 	}

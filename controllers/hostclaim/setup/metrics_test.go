@@ -31,6 +31,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // book notes the collectors that are registered with it.
@@ -66,9 +67,7 @@ func rows(t *testing.T) []string {
 	if _, err := policies.New(nil, nil, b); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(b.Register(pool.New()), b.Register(&orphan.Reconciler{})); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(b.Register(pool.New()), b.Register(&orphan.Reconciler{})))
 	form := regexp.MustCompile(`^Desc\{fqName: "(hostclaim_[a-z_]+)", help: "([A-Z][^"]+\.)", constLabels: \{\}, variableLabels: \{([a-z,]*)\}\}$`)
 	var out []string
 	for _, c := range b.collectors {
@@ -90,9 +89,7 @@ func rows(t *testing.T) []string {
 
 func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var documented []string
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.ReplaceAll(line, "`", ""), "|")

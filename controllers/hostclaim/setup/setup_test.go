@@ -27,6 +27,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func parse(t *testing.T, args ...string) Options {
@@ -34,9 +36,7 @@ func parse(t *testing.T, args ...string) Options {
 	o := NewOptions()
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.AddFlags(fs)
-	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fs.Parse(args))
 	return o
 }
 
@@ -90,9 +90,7 @@ func TestNeedsNameEveryKindThatIsCached(t *testing.T) {
 		"hostclaims.metal3.io": true, "hostdeploypolicies.metal3.io": true,
 		"baremetalhosts.metal3.io": true, "hardwaredata.metal3.io": true,
 	}
-	if diff := cmp.Diff(want, named); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, named)
 }
 
 func TestCacheHoldsOnlyWhatIsReadOfHosts(t *testing.T) {
@@ -102,9 +100,7 @@ func TestCacheHoldsOnlyWhatIsReadOfHosts(t *testing.T) {
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}},
 	}}
 	got, err := stripHost(host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
 		Name: "host-0", Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "", "keep": "me"},
 	}}

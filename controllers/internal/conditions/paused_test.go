@@ -19,10 +19,11 @@ package conditions
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func cluster(name string, paused bool) *clusterv1.Cluster {
@@ -62,9 +63,7 @@ func TestPaused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object := &metav1.ObjectMeta{Annotations: tc.annotations}
 			got := Paused(object, tc.clusters...)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 			if paused := IsPaused(object, tc.clusters...); paused != (got.Status == metav1.ConditionTrue) {
 				t.Errorf("paused is %v, the condition says %s", paused, got.Status)
 			}

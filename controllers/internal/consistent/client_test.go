@@ -32,6 +32,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -42,9 +43,7 @@ func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 func newClient(t *testing.T) *Client {
 	t.Helper()
 	seen, err := cache.New(server.Config, cache.Options{Scheme: server.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ended := make(chan error)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { ended <- seen.Start(ctx) }()
@@ -56,13 +55,9 @@ func newClient(t *testing.T) *Client {
 	})
 	options := client.Options{Scheme: server.Scheme, Cache: &client.CacheOptions{Reader: seen}}
 	cached, err := client.New(server.Config, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c, err := New(cached, &infrav1.Metal3DataClaim{}, &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -95,17 +90,13 @@ func TestWritesAreRead(t *testing.T) {
 		if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil || len(list.Items) != 1 || list.Items[0].ResourceVersion != claim.ResourceVersion {
 			t.Fatalf("listed %d claims: %v", len(list.Items), err)
 		}
-		if err := c.Delete(t.Context(), claim.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.Delete(t.Context(), claim.DeepCopy()))
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil || claim.DeletionTimestamp.IsZero() {
 			t.Fatalf("a deleted claim with a finalizer is read as %v: %v", claim.DeletionTimestamp, err)
 		}
 		before := claim.DeepCopy()
 		claim.Finalizers = nil
-		if err := c.Patch(t.Context(), claim, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.Patch(t.Context(), claim, client.MergeFrom(before)))
 		if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil || len(list.Items) != 0 {
 			t.Fatalf("listed %d claims that are gone: %v", len(list.Items), err)
 		}
@@ -135,9 +126,7 @@ func step(t *testing.T, c client.Client, name string, o *infrav1.Metal3DataClaim
 func TestWaitEnds(t *testing.T) {
 	c, namespace := newClient(t), server.Namespace(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "secret"}}
-	if err := c.Create(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Create(t.Context(), secret))
 	if pending := c.pending(&corev1.SecretList{}, ""); len(pending) > 0 {
 		t.Error("a write of a kind is noted that is not read from the cache")
 	}

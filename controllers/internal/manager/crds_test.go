@@ -22,7 +22,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var version = schema.GroupVersion{Group: "metal3.io", Version: "v1alpha1"}
@@ -76,9 +77,7 @@ func TestRequireCRDs(t *testing.T) {
 
 func TestUnmovable(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	crd := func(name string, labels map[string]string) *apiextensionsv1.CustomResourceDefinition {
 		return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}
@@ -97,9 +96,7 @@ func TestUnmovable(t *testing.T) {
 	got, err := unmovable(t.Context(), reader, []string{
 		"hostclaims.metal3.io", "clusters.cluster.x-k8s.io", "hardwaredata.metal3.io", "ippools.ipam.metal3.io", "baremetalhosts.metal3.io",
 	})
-	if diff := cmp.Diff([]string{"hardwaredata.metal3.io", "baremetalhosts.metal3.io"}, got); diff != "" {
-		t.Errorf("CRDs without the label (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"hardwaredata.metal3.io", "baremetalhosts.metal3.io"}, got)
 	if err == nil {
 		t.Error("the CRD that cannot be read is not in the error")
 	}

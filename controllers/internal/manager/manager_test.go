@@ -24,15 +24,15 @@ import (
 	"github.com/spf13/pflag"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // A change to a controller-runtime with a mended queue drops this with the
 // option.
 func TestManagersDoNotUseTheQueueThatBlocksAtShutdown(t *testing.T) {
 	options, err := NewOptions().ManagerOptions("lease")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if ptr.Deref(options.Controller.UsePriorityQueue, true) {
 		t.Error("the priority queue is on; controller-runtime before v0.25 may not end with it")
 	}
@@ -51,13 +51,9 @@ func TestProfilesAreServedOnlyOnRequest(t *testing.T) {
 			o := NewOptions()
 			fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 			o.AddFlags(fs)
-			if err := fs.Parse(tc.args); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, fs.Parse(tc.args))
 			options, err := o.ManagerOptions("lease")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if options.PprofBindAddress != tc.want {
 				t.Errorf("profiles are served on %q, want %q", options.PprofBindAddress, tc.want)
 			}
@@ -73,9 +69,7 @@ func TestBoundGarbage(t *testing.T) {
 	}{{"", garbagePercent}, {"150", 150}} {
 		t.Setenv("GOGC", tc.gogc) // which is put back in the end
 		if tc.gogc == "" {
-			if err := os.Unsetenv("GOGC"); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Unsetenv("GOGC"))
 		}
 		debug.SetGCPercent(150)
 		BoundGarbage()
@@ -89,9 +83,7 @@ func TestLogsCanBeJSON(t *testing.T) {
 	o := NewOptions()
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o.AddFlags(fs)
-	if err := fs.Parse([]string{"--logging-format=json"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fs.Parse([]string{"--logging-format=json"}))
 	if problems := logsv1.Validate(o.Logging, nil, nil); len(problems) > 0 {
 		t.Error(problems.ToAggregate())
 	}

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // results are the series that were counted.
@@ -49,7 +49,5 @@ func TestTenantsMakeNoSeries(t *testing.T) {
 		"200 GET 10.0.0.1:6443": 1, "409 PATCH 10.0.0.1:6443": 1,
 		"200 GET other": 2, "other GET other": 2, "<error> GET other": 1,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }

@@ -20,13 +20,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -44,21 +44,15 @@ func TestContent(t *testing.T) {
 	}
 	before := claim.DeepCopy()
 	got, err := content(server.Client, claim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := map[string]any{
 		"apiVersion": "metal3.io/v1alpha1",
 		"kind":       "HostClaim",
 		"metadata":   map[string]any{"namespace": "tenant-a", "name": "m-1", "uid": "u", "resourceVersion": "7"},
 		"spec":       map[string]any{"poweredOn": true, "hostSelector": map[string]any{}},
 	}
-	if diff := cmp.Diff(want, got.Object); diff != "" {
-		t.Errorf("what is sent (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before, claim); diff != "" {
-		t.Errorf("the object was changed (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got.Object)
+	expect.Equal(t, before, claim)
 }
 
 // TestObject follows an object through several applies.
@@ -74,9 +68,7 @@ func TestObject(t *testing.T) {
 		return err
 	}
 	for _, domain := range []string{"row-1", "row-2", ""} {
-		if err := write(domain); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, write(domain))
 		if got.Spec.FailureDomain != domain {
 			t.Errorf("failure domain is %q, want %q", got.Spec.FailureDomain, domain)
 		}
@@ -123,9 +115,7 @@ func TestOnlyNew(t *testing.T) {
 		t.Errorf("a second one: error %v, want a conflict", err)
 	}
 	found := &bmov1alpha1.HostClaim{}
-	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(wanted(true)), found); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(wanted(true)), found))
 	if !found.Spec.PoweredOn || found.ResourceVersion != version {
 		t.Errorf("it became %v, version %s instead of %s", found.Spec, found.ResourceVersion, version)
 	}

@@ -20,7 +20,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,14 +30,13 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestChanges(t *testing.T) {
 	var requests []string
 	writer, err := server.NewClient(t.Context(), apitest.Writes(&requests))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	labeled := func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{"a": "b"} }
 	specified := func(c *bmov1alpha1.HostClaim) { c.Spec.FailureDomain = "row-1" }
 	reported := func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = true }
@@ -70,14 +68,10 @@ func TestChanges(t *testing.T) {
 			server.Create(t, claim)
 			key := client.ObjectKeyFromObject(claim)
 			if tc.deleted {
-				if err := server.Client.Delete(t.Context(), claim); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, server.Client.Delete(t.Context(), claim))
 			}
 			before := &bmov1alpha1.HostClaim{}
-			if err := server.Client.Get(t.Context(), key, before); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, server.Client.Get(t.Context(), key, before))
 			if tc.meanwhile != nil {
 				tc.meanwhile(t, before.DeepCopy())
 			}
@@ -91,12 +85,8 @@ func TestChanges(t *testing.T) {
 			if apierrors.IsConflict(err) != tc.conflict || err != nil && !tc.conflict {
 				t.Errorf("error is %v, want a conflict: %v", err, tc.conflict)
 			}
-			if diff := cmp.Diff(tc.want, requests); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(wanted, after); diff != "" {
-				t.Errorf("the object was changed (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, requests)
+			expect.Equal(t, wanted, after)
 			got := &bmov1alpha1.HostClaim{}
 			switch err := server.Client.Get(t.Context(), key, got); {
 			case apierrors.IsNotFound(err) != tc.gone:
@@ -105,9 +95,7 @@ func TestChanges(t *testing.T) {
 			case got.ResourceVersion != version:
 				t.Errorf("version %s was returned, the object has %s", version, got.ResourceVersion)
 			default:
-				if diff := cmp.Diff([]any{wanted.Labels, wanted.Spec, wanted.Status}, []any{got.Labels, got.Spec, got.Status}); diff != "" {
-					t.Errorf("what was written (-want +got):\n%s", diff)
-				}
+				expect.Equal(t, []any{wanted.Labels, wanted.Spec, wanted.Status}, []any{got.Labels, got.Spec, got.Status})
 			}
 		})
 	}
@@ -118,9 +106,7 @@ func rewrite(t *testing.T, claim *bmov1alpha1.HostClaim) {
 	t.Helper()
 	before := claim.DeepCopy()
 	claim.Annotations = map[string]string{"written": "meanwhile"}
-	if err := server.Client.Patch(t.Context(), claim, Locked(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), claim, Locked(before)))
 }
 
 // A pass that changes the spec reports on the spec that it leaves, or the next one would
@@ -137,9 +123,7 @@ func TestChangesReportOnTheirOwnSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := &infrav1.Metal3Data{}
-	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), got); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), got))
 	ready := conditions.Get(got, "Ready")
 	if got.Generation != data.Generation+1 || ready == nil || ready.ObservedGeneration != got.Generation {
 		t.Errorf("generation %d becomes %d, and the condition is %v", data.Generation, got.Generation, ready)
@@ -154,9 +138,7 @@ func release(t *testing.T, claim *bmov1alpha1.HostClaim) {
 	t.Helper()
 	before := claim.DeepCopy()
 	claim.Finalizers = nil
-	if err := server.Client.Patch(t.Context(), claim, Locked(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), claim, Locked(before)))
 }
 
 // encoded is an object that counts how many times it is turned into JSON.

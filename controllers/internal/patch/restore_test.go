@@ -25,6 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestRestore(t *testing.T) {
@@ -37,20 +39,14 @@ func TestRestore(t *testing.T) {
 	for name, refs := range map[string][]metav1.OwnerReference{"lost": {other}, "old version": {old, other}, "intact": {other, owner}} {
 		whole := object.DeepCopy()
 		object.OwnerReferences, object.Finalizers = refs, []string{"test/other"}
-		if err := server.Client.Patch(t.Context(), object, Locked(whole)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, server.Client.Patch(t.Context(), object, Locked(whole)))
 		for pass := range 2 {
 			before := object.DeepCopy()
-			if err := Restore(t.Context(), server.Client, object, []metav1.OwnerReference{owner}, "test/held"); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, Restore(t.Context(), server.Client, object, []metav1.OwnerReference{owner}, "test/held"))
 			if diff := cmp.Diff(before, object); diff != "" {
 				t.Errorf("%s: the object was changed (-want +got):\n%s", name, diff)
 			}
-			if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 			if written := before.ResourceVersion != object.ResourceVersion; written != (pass == 0) {
 				t.Errorf("%s: written in pass %d: %v", name, pass, written)
 			}
@@ -72,9 +68,7 @@ func TestRestore(t *testing.T) {
 	if err := Restore(t.Context(), server.Client, stale, nil, "test/held"); !apierrors.IsConflict(err) {
 		t.Errorf("an object that has changed since: %v", err)
 	}
-	if err := server.Client.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Delete(t.Context(), object))
 	object.DeletionTimestamp = ptr.To(metav1.Now())
 	if err := Restore(t.Context(), server.Client, object, []metav1.OwnerReference{{Kind: "Late"}}); err != nil {
 		t.Errorf("an object that is being deleted was written: %v", err)

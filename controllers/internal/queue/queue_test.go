@@ -28,6 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // object is one of a namespace. Its name begins with its connection, if it has one.
@@ -149,9 +151,7 @@ func TestWorkersOfANamespace(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 4, 5, 10, 20} {
 		got[workers] = newOrder(workers, nil).share
 	}
-	if diff := cmp.Diff(map[int]int{1: 1, 2: 1, 3: 2, 4: 2, 5: 2, 10: 4, 20: 8}, got); diff != "" {
-		t.Errorf("of so many workers (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, map[int]int{1: 1, 2: 1, 3: 2, 4: 2, 5: 2, 10: 4, 20: 8}, got)
 }
 
 func TestTenantsTakeTurnsAndTheirConnectionsToo(t *testing.T) {
@@ -167,9 +167,7 @@ func TestTenantsTakeTurnsAndTheirConnectionsToo(t *testing.T) {
 		w.end("")
 	}
 	want := []string{"a//0", "b//0", "c//0", "a/x/0", "b//1", "a//1", "a/x/1", "a//2"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // With one worker, everything has its turn still.

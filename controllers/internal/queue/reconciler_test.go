@@ -23,13 +23,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestConflictsAreRequeued(t *testing.T) {
@@ -75,9 +76,7 @@ func TestPassesOfAnObjectAreSpacedOut(t *testing.T) {
 	}), clock)
 	pass := func(object ctrl.Request) time.Duration {
 		result, err := r.Reconcile(t.Context(), object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return result.RequeueAfter
 	}
 	unruly, other := object("a", "", 0), object("a", "", 1)
@@ -117,9 +116,7 @@ func TestLimiter(t *testing.T) {
 		320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond, 2560 * time.Millisecond, 5120 * time.Millisecond,
 		10240 * time.Millisecond, 15 * time.Second, 15 * time.Second,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("delays of an object that fails (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	if other := limiter.When(reconcile.Request{}); other != firstRetry {
 		t.Errorf("another object waits %v", other)
 	}

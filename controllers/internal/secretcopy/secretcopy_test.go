@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -49,9 +50,7 @@ func TestWrite(t *testing.T) {
 	read := func() (metav1.ObjectMeta, string) {
 		t.Helper()
 		secret := &corev1.Secret{}
-		if err := server.Client.Get(t.Context(), key, secret); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, server.Client.Get(t.Context(), key, secret))
 		seen, err := Metadata(t.Context(), server.Client, key)
 		if err != nil || seen.UID != secret.UID || seen.ResourceVersion != secret.ResourceVersion {
 			t.Fatalf("metadata %+v, error %v, want those of %+v", seen, err, secret.ObjectMeta)
@@ -64,9 +63,7 @@ func TestWrite(t *testing.T) {
 		t.Fatalf("metadata of no Secret: %+v, error %v", none, err)
 	}
 	first := copied(corev1.SecretTypeOpaque, "userData", "a")
-	if err := write(none, first); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, write(none, first))
 	made, value := read()
 	if value != "a" || first.ResourceVersion != made.ResourceVersion || !UpToDate(made, first) {
 		t.Errorf("made with %q as %s, noted %s", value, made.ResourceVersion, first.ResourceVersion)
@@ -75,9 +72,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("a Secret that was not seen: error %v, want a conflict", err)
 	}
 	second := copied(corev1.SecretTypeOpaque, "userData", "b")
-	if err := write(made, second); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, write(made, second))
 	changed, value := read()
 	if value != "b" || UpToDate(made, second) || !UpToDate(changed, second) {
 		t.Errorf("changed to %q", value)
@@ -95,21 +90,15 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the copy that was there is gone: %+v with %q", kept, value)
 	}
 	// The type of a Secret cannot be changed.
-	if err := write(changed, copied(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, "{}")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, write(changed, copied(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, "{}")))
 	anew, _ := read()
 	if anew.UID == changed.UID {
 		t.Error("a Secret of another type was not made anew")
 	}
 	fixed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "copy"}}
-	if err := server.Client.Patch(t.Context(), fixed, client.RawPatch(types.MergePatchType, []byte(`{"immutable":true}`))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Patch(t.Context(), fixed, client.RawPatch(types.MergePatchType, []byte(`{"immutable":true}`))))
 	immutable, _ := read()
-	if err := write(immutable, copied(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, `{"auths":{}}`)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, write(immutable, copied(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, `{"auths":{}}`)))
 	if anew, _ = read(); anew.UID == immutable.UID {
 		t.Error("an immutable Secret was not made anew")
 	}

@@ -25,13 +25,14 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // reads counts live reads.
@@ -85,13 +86,11 @@ func TestOutlineReadsASecretAgainOnlyWhenItHasChanged(t *testing.T) {
 	expectVersion("of a namespace that is not watched", "", false)
 	requests := start(t, w)
 	w.Ensure(tenant)
-	expect(t, requests, tenant, "")
+	wants(t, requests, tenant, "")
 	seen := func(change func(*corev1.Secret) error, s *corev1.Secret) {
 		t.Helper()
-		if err := change(s); err != nil {
-			t.Fatal(err)
-		}
-		expect(t, requests, tenant, s.Name)
+		expect.NoError(t, change(s))
+		wants(t, requests, tenant, s.Name)
 	}
 	create := func(s *corev1.Secret) error { return server.Client.Create(t.Context(), s) }
 	patch := func(s *corev1.Secret) error {
@@ -124,18 +123,14 @@ func TestOutlineOfASecretThatWasJustWritten(t *testing.T) {
 	w.Ensure("n")
 	l := w.storeOf("n")
 	l.changed = func(string) {}
-	if err := l.Replace(nil, "6"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Replace(nil, "6"))
 	made := secret("n", "s")
 	made.ResourceVersion = "7"
 	w.Read(made)
 	if _, _, known := l.look("s"); known {
 		t.Error("it was not seen, and counts as known")
 	}
-	if err := l.Add(metadataOf(made)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Add(metadataOf(made)))
 	if _, o, known := l.look("s"); !known || o == nil {
 		t.Error("it was seen as it was written, and counts as unknown")
 	}
@@ -178,9 +173,7 @@ func TestOutlineHoldsNoContent(t *testing.T) {
 		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{"value": sum[:], "metaData": nil},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // gated answers no read before its gate is open.
@@ -227,9 +220,7 @@ func TestOutlineOfASecretThatNoListHasEverHad(t *testing.T) {
 	brief.ResourceVersion = "7"
 	for _, when := range []func(){func() {}, func() { w.Read(brief) }} {
 		when()
-		if err := l.Replace(nil, "6"); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, l.Replace(nil, "6"))
 	}
 	if len(l.outlines) != 0 {
 		t.Errorf("%d outlines are kept", len(l.outlines))

@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var server apitest.Server
@@ -51,9 +52,7 @@ func secret(namespace, name string) *corev1.Secret {
 func newClient(t *testing.T) metadata.Interface {
 	t.Helper()
 	secrets, err := metadata.NewForConfig(server.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return secrets
 }
 
@@ -64,9 +63,7 @@ func start(t *testing.T, w *Watch) <-chan types.NamespacedName {
 	src := w.Source(func(_ context.Context, namespace, name string) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 	})
-	if err := src.Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, src.Start(t.Context(), queue))
 	requests := make(chan types.NamespacedName, 100)
 	go func() {
 		for {
@@ -91,8 +88,8 @@ func start(t *testing.T, w *Watch) <-chan types.NamespacedName {
 	return requests
 }
 
-// expect waits for one request.
-func expect(t *testing.T, requests <-chan types.NamespacedName, namespace, name string) {
+// wants waits for one request.
+func wants(t *testing.T, requests <-chan types.NamespacedName, namespace, name string) {
 	t.Helper()
 	want := types.NamespacedName{Namespace: namespace, Name: name}
 	timeout := time.After(15 * time.Second)
@@ -116,15 +113,13 @@ func TestWatchReportsSecretsThatExistAppearAndGo(t *testing.T) {
 	w.Ensure(tenant) // before the start, and twice
 	w.Ensure(tenant)
 	requests := start(t, w)
-	expect(t, requests, tenant, "old")
+	wants(t, requests, tenant, "old")
 
 	server.Create(t, secret(tenant, "new"))
-	expect(t, requests, tenant, "new")
+	wants(t, requests, tenant, "new")
 
-	if err := server.Client.Delete(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, requests, tenant, "old")
+	expect.NoError(t, server.Client.Delete(t.Context(), old))
+	wants(t, requests, tenant, "old")
 }
 
 func TestWatchKnowsWhereASecretIs(t *testing.T) {
@@ -139,20 +134,18 @@ func TestWatchKnowsWhereASecretIs(t *testing.T) {
 	requests := start(t, w)
 	knows := func(name string) {
 		t.Helper()
-		expect(t, requests, tenant, name)
+		wants(t, requests, tenant, name)
 		if got := w.Where(name); !slices.Equal(got, []string{tenant}) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	knows("seen")
 	w.Ensure(other)
-	expect(t, requests, other, "")
+	wants(t, requests, other, "")
 	server.Create(t, passing)
 	knows("passing")
-	if err := server.Client.Delete(t.Context(), passing); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, requests, tenant, "passing")
+	expect.NoError(t, server.Client.Delete(t.Context(), passing))
+	wants(t, requests, tenant, "passing")
 	if got := w.Where("passing"); got != nil {
 		t.Errorf("after it was deleted: %v", got)
 	}
@@ -165,7 +158,7 @@ func TestWatchTellsWhenItBegins(t *testing.T) {
 	w := New(newClient(t))
 	requests := start(t, w)
 	w.Ensure(tenant)
-	expect(t, requests, tenant, "")
+	wants(t, requests, tenant, "")
 }
 
 func TestWatchTellsWhenMissingRightsHaveCome(t *testing.T) {
@@ -175,9 +168,7 @@ func TestWatchTellsWhenMissingRightsHaveCome(t *testing.T) {
 	config.Impersonate = rest.ImpersonationConfig{UserName: "manager-of-" + tenant}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refusals{next, refused} })
 	w, err := NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	requests := start(t, w)
 	w.Ensure(tenant)
 	<-refused
@@ -197,7 +188,7 @@ func TestWatchTellsWhenMissingRightsHaveCome(t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "secrets"},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: config.Impersonate.UserName}},
 		})
-	expect(t, requests, tenant, "")
+	wants(t, requests, tenant, "")
 }
 
 // refusals reports each answer with the status Forbidden.
@@ -221,15 +212,13 @@ func TestWatchForgetsReleasedNamespaces(t *testing.T) {
 	w := New(newClient(t))
 	requests := start(t, w)
 	w.Ensure(one)
-	expect(t, requests, one, "a")
+	wants(t, requests, one, "a")
 	unneeded := func() (bool, error) { return false, nil }
 	for _, namespace := range []string{one, "never-asked-for"} {
-		if err := w.Release(namespace, unneeded); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Release(namespace, unneeded))
 	}
 	w.Ensure(two)
-	expect(t, requests, two, "b")
+	wants(t, requests, two, "b")
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -255,9 +244,7 @@ func TestReleaseLosesNoWatchThatIsAskedForMeanwhile(t *testing.T) {
 		}()
 		return false, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	<-asked
 	if _, found := w.namespaces["tenant"]; !found {
 		t.Error("the watch is lost")
@@ -302,9 +289,9 @@ func TestListenersHearOfEveryChange(t *testing.T) {
 	})
 	start(t, w)
 	w.Hold(tenant)
-	expect(t, heard, tenant, "")
+	wants(t, heard, tenant, "")
 	server.Create(t, secret(tenant, "new"))
-	expect(t, heard, tenant, "new")
+	wants(t, heard, tenant, "new")
 }
 
 func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
@@ -318,9 +305,7 @@ func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
 	}
 	release := func() {
 		t.Helper()
-		if err := w.Release("tenant", unneeded); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Release("tenant", unneeded))
 	}
 	w.Hold("tenant")
 	w.Hold("tenant")
@@ -367,9 +352,7 @@ func TestReleaseUnused(t *testing.T) {
 	if err := release(server.Client, true); err != nil {
 		t.Error(err)
 	}
-	if err := server.Client.Delete(t.Context(), user(tenant)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Delete(t.Context(), user(tenant)))
 	if err := release(server.Client, false); err != nil {
 		t.Error(err)
 	}

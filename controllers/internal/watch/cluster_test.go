@@ -19,9 +19,10 @@ package watch
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestIndexByCluster(t *testing.T) {
@@ -33,10 +34,6 @@ func TestIndexByCluster(t *testing.T) {
 		"another object of no Cluster": {clusterOf(&metav1.PartialObjectMetadata{}), nil},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
-				t.Errorf("index (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, tc.got) })
 	}
 }
