@@ -126,7 +126,7 @@ dev-down: ## Stop the dev cluster
 # need is built before. The output of each part appears when the part ends.
 .PHONY: test
 test: ## Run the tests that a change must pass before it is pushed
-	$(DEVCLUSTER) build etcd kube-apiserver ip-address-manager >/dev/null
+	$(DEVCLUSTER) build etcd kube-apiserver kubectl clusterctl cluster-api-operator ip-address-manager >/dev/null
 	$(MAKE) -j2 --output-sync=target test-api test-code
 
 # The same schedules each time, so that a change is judged by what it changes; test-long

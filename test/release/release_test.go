@@ -50,7 +50,7 @@ type release struct {
 func newRelease(t *testing.T) *release {
 	t.Helper()
 	repo, program := harness.Clusterctl(t)
-	r := &release{repo: repo, clusterctl: program, out: t.TempDir()}
+	r := &release{repo: repo, clusterctl: program, out: filepath.Join(t.TempDir(), "out")}
 	if said, err := makeRelease(t, repo, "OUT="+r.out, "RELEASE="+version); err != nil {
 		t.Fatalf("make release: %v\n%s", err, said)
 	}

@@ -31,6 +31,7 @@ const (
 	KubeadmBootstrap      = "capi-kubeadm-bootstrap"
 	KubeadmControlPlane   = "capi-kubeadm-control-plane"
 	Clusterctl            = "clusterctl"
+	ClusterAPIOperator    = "cluster-api-operator"
 	IPAddressManager      = "ip-address-manager"
 	BareMetalOperator     = "baremetal-operator"
 	ProviderManager       = "manager"
@@ -40,6 +41,7 @@ const (
 	wrapperFolder         = "hack/devcluster/components/"
 	kubernetesModule      = "k8s.io/kubernetes"
 	clusterAPIModule      = "sigs.k8s.io/cluster-api"
+	capiOperatorModule    = "sigs.k8s.io/cluster-api-operator"
 	baremetalOperatorRoot = "github.com/metal3-io/baremetal-operator"
 	ipamRoot              = "github.com/metal3-io/ip-address-manager"
 )
@@ -77,6 +79,7 @@ func Table() []Component {
 		capi(KubeadmBootstrap, "bootstrap/kubeadm"),
 		capi(KubeadmControlPlane, "controlplane/kubeadm"),
 		capi(Clusterctl, "cmd/clusterctl"),
+		{ClusterAPIOperator, capiOperatorModule, wrapperFolder + "capi-operator", capiOperatorModule + "/cmd"},
 		{IPAddressManager, ipamRoot, wrapperFolder + "ipam", ipamRoot},
 		{BareMetalOperator, baremetalOperatorRoot, wrapperFolder + "bmo", baremetalOperatorRoot},
 		{ProviderManager, "", ".", "."},
