@@ -36,7 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
-func TestExplain(t *testing.T) {
+func TestSanitize(t *testing.T) {
 	status := func(code int32, message string) error {
 		return fmt.Errorf("apply: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}})
 	}
@@ -55,7 +55,7 @@ func TestExplain(t *testing.T) {
 		"other errors are not":   {err: errors.New("s3cret"), want: "The other cluster gives an answer that is not understood"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, explain(tt.err)) })
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Sanitize(tt.err).Error()) })
 	}
 }
 

@@ -32,25 +32,6 @@ import (
 // longest is how many bytes of the text of another cluster are shown.
 const longest = 256
 
-// explain returns why a request to a site failed, for a condition. The text of the remote
-// API server is not trusted: its first part is shown, quoted, in one line, without
-// characters that are not printed.
-func explain(err error) string {
-	var problem *identity.Problem
-	var status apierrors.APIStatus
-	switch {
-	case errors.As(err, &problem):
-		return problem.Message
-	case errors.As(err, &status):
-		s := status.Status()
-		return fmt.Sprintf("The other cluster answers %d: %q", s.Code, text.Shorten(text.Printable(s.Message), longest))
-	case errors.Is(err, context.DeadlineExceeded):
-		return "The other cluster does not answer in time"
-	default:
-		return "The other cluster gives an answer that is not understood"
-	}
-}
-
 // Sanitize returns the error of another cluster in words that may be logged and shown. Its kind
 // can still be tested for.
 func Sanitize(err error) error { return sanitize(err, false) }
@@ -58,14 +39,26 @@ func Sanitize(err error) error { return sanitize(err, false) }
 // sanitize is Sanitize. The answer to a request that holds a secret may repeat the secret, so that
 // only its status code is shown.
 func sanitize(err error, secret bool) error {
+	var problem *identity.Problem
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &status):
-		return &sanitizedError{words: explain(err), cause: err}
+	case errors.As(err, &problem):
+		return &sanitizedError{words: problem.Message, cause: err}
+	case errors.As(err, &status):
+		return sanitizeStatus(status.Status(), secret)
+	case errors.Is(err, context.DeadlineExceeded):
+		return &sanitizedError{words: "The other cluster does not answer in time", cause: err}
+	default:
+		return &sanitizedError{words: "The other cluster gives an answer that is not understood", cause: err}
 	}
-	said, words := status.Status(), explain(err)
+}
+
+// sanitizeStatus shows the first part of what the remote API server says, quoted, in one line,
+// without characters that are not printed.
+func sanitizeStatus(said metav1.Status, secret bool) error {
+	words := fmt.Sprintf("The other cluster answers %d: %q", said.Code, text.Shorten(text.Printable(said.Message), longest))
 	if secret {
 		words = fmt.Sprintf("The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret",
 			said.Code, http.StatusText(int(said.Code)))
