@@ -501,23 +501,6 @@ func TestHostError(t *testing.T) {
 	}
 }
 
-func TestRecordOf(t *testing.T) {
-	tests := map[string]struct {
-		claim *bmov1alpha1.HostClaim
-		want  binding.Record
-	}{
-		"nothing":                          {newClaim(), binding.Blank},
-		"no host":                          {newClaim(waiting), binding.Unrecorded},
-		"an intent":                        {newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), binding.Intended},
-		"a bound host":                     {newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), binding.Bound},
-		"a lost host":                      {newClaim(recorded(metav1.ConditionFalse, "MissingBareMetalHost", "")), binding.Lost},
-		"a host that another client wrote": {newClaim(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{} }), binding.Intended},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, binding.RecordOf(tt.claim)) })
-	}
-}
-
 func TestOtherController(t *testing.T) {
 	managers := func(names ...string) func(*bmov1alpha1.HostClaim) {
 		return func(c *bmov1alpha1.HostClaim) {
