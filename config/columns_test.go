@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestPrinterColumns holds the conditions that printer columns select to the constants of the
@@ -40,14 +42,10 @@ func TestPrinterColumns(t *testing.T) {
 	selected := map[string]string{}
 	for _, pattern := range []string{"crd/bases/*.yaml", "hostclaim/crd/*.yaml"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			for _, match := range regexp.MustCompile(`jsonPath: .*@\.type=="([^"]*)"`).FindAllStringSubmatch(string(text), -1) {
 				selected[match[1]] = file
 			}

@@ -25,14 +25,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestWorkflow holds the workflow of GitHub to the make targets of .ci/run.
 func TestWorkflow(t *testing.T) {
 	script, err := os.ReadFile("../.ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var want []string
 	for _, match := range regexp.MustCompile(`(?m)^make (\S+)$`).FindAllSubmatch(script, -1) {
 		want = append(want, string(match[1]))
@@ -62,9 +62,7 @@ func TestDependencyUpdates(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	slices.Sort(want)
 	var dependabot struct {
 		Updates []struct {

@@ -23,6 +23,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestLinks shows that each link from a page of the repository to another one leads to a file that exists, and
@@ -32,9 +34,7 @@ func TestLinks(t *testing.T) {
 	links := 0
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
 			if strings.Contains(found[1], ":") {
 				continue // of another site
@@ -69,9 +69,7 @@ func pages(t *testing.T) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return paths
 }
 
@@ -79,9 +77,7 @@ func pages(t *testing.T) []string {
 func anchors(t *testing.T, page string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	names := map[string]bool{}
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(string(text), -1) {
 		name := regexp.MustCompile(`[^\p{L}\p{N}\s_-]`).ReplaceAllString(strings.ToLower(heading[1]), "")

@@ -23,15 +23,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // A manager that takes too much memory must not take that of its node.
 func TestManagersHaveAMemoryLimit(t *testing.T) {
 	for _, path := range []string{"manager/manager.yaml", "hostclaim/manager/manager.yaml"} {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		deployment := appsv1.Deployment{}
 		if err := yaml.UnmarshalStrict(text, &deployment); err != nil {
 			t.Fatalf("%s: %v", path, err)

@@ -26,6 +26,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestMetrics shows that docs/reference/metrics.md, which is generated from the calls that make metrics, has a
@@ -46,9 +48,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `((?:capm3|hostclaim)_[a-z_]+)` \\|.*[a-z].*\\|$").FindAllStringSubmatch(string(text), -1) {
 		documented = append(documented, row[1])

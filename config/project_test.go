@@ -25,6 +25,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // project is what PROJECT says of kinds.
@@ -54,9 +56,7 @@ func TestProject(t *testing.T) {
 		}
 	}
 	files, err := CRDs.ReadDir("crd/bases")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var defined []string
 	for _, file := range files {
 		var crd apiextensionsv1.CustomResourceDefinition

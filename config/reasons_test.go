@@ -28,6 +28,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const (
@@ -61,13 +63,9 @@ func TestReasons(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	reference, err := os.ReadFile("../docs/reference/conditions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	reasons := explained(string(text))
 	if len(reasons) < 25 {
 		t.Fatalf("only %d reasons found in operations.md: has the form of its tables changed?", len(reasons))
@@ -130,9 +128,7 @@ func goFiles(t *testing.T, root string) []*ast.File {
 		files = append(files, file)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return files
 }
 

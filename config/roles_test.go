@@ -25,6 +25,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // right is one verb on one resource.
@@ -33,9 +35,7 @@ type right struct{ group, resource, verb string }
 func readRole(t *testing.T, path string) rbacv1.ClusterRole {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	role := rbacv1.ClusterRole{}
 	if err := yaml.UnmarshalStrict(text, &role); err != nil {
 		t.Fatalf("%s: %v", path, err)
@@ -224,12 +224,8 @@ func TestRoles(t *testing.T) {
 func TestRuleOnOwnersCoversTheTenantsKinds(t *testing.T) {
 	var rule admissionv1.ValidatingAdmissionPolicy
 	text, err := os.ReadFile("hostclaim/admission/free_owners.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(text, &rule); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, yaml.UnmarshalStrict(text, &rule))
 	var covered, written []string
 	for _, r := range rule.Spec.MatchConstraints.ResourceRules {
 		for _, resource := range r.Resources {

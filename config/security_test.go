@@ -25,15 +25,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestSecurity binds docs/security.md to the tests: each attack that is held or bounded names a test, each
 // test that the page names exists, and the page names each test of an attack.
 func TestSecurity(t *testing.T) {
 	text, err := os.ReadFile("../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	name := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`")
 	rows := 0
 	for line := range strings.Lines(string(text)) {
@@ -82,8 +82,6 @@ func testNames(t *testing.T) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return names
 }

@@ -22,15 +22,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // validated lists the resources that webhooks validate.
 func validated(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("webhook/manifests.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var resources []string
 	for _, path := range regexp.MustCompile(`/validate-[a-z0-9-]+-([a-z0-9]+)\n`).FindAllStringSubmatch(string(text), -1) {
 		resources = append(resources, path[1]+"s")
@@ -43,9 +43,7 @@ func validated(t *testing.T) []string {
 // that of Metal3Clusters, whose rule is about an annotation. What the condition does, test/api shows.
 func TestWebhooksAreAskedAboutSpecs(t *testing.T) {
 	text, err := os.ReadFile("webhook/manifests.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const condition = "  - name: spec-is-written\n    expression: request.operation == 'CREATE' || object.?spec != oldObject.?spec\n"
 	if got, want := strings.Count(string(text), condition), len(validated(t))-1; got != want {
 		t.Errorf("%d webhooks have the condition, want %d", got, want)

@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // required are the variables that a template has no default for.
@@ -125,9 +126,7 @@ const (
 func load(t *testing.T, file string, values map[string]string) map[string]any {
 	t.Helper()
 	template, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	text, missing := fill(string(template), values)
 	if len(missing) > 0 {
 		t.Fatalf("variables without value or default: %v", missing)
@@ -142,9 +141,7 @@ func load(t *testing.T, file string, values map[string]string) map[string]any {
 			t.Fatalf("%v in:\n%s", err, document)
 		}
 		object, err := newObject(head.APIVersion, head.Kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if err := yaml.UnmarshalStrict([]byte(document), object); err != nil {
 			t.Errorf("%s %s: %v", head.Kind, head.Metadata.Name, err)
 		}
@@ -187,9 +184,7 @@ func TestTemplatesHoldAWholeCluster(t *testing.T) {
 	for file, test := range tests {
 		t.Run(file, func(t *testing.T) {
 			got := slices.Sorted(maps.Keys(load(t, file, test.values)))
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("objects (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, test.want, got)
 		})
 	}
 }
@@ -298,22 +293,14 @@ func TestImageFollowsTheVersionOfTheGroup(t *testing.T) {
 			values["builtin"] = map[string]any{"controlPlane": map[string]any{"version": version}}
 		}
 		parsed, err := texttemplate.New("image").Funcs(functions).Parse(d.JSONPatches[0].ValueFrom.Template)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var text strings.Builder
-		if err := parsed.Execute(&text, values); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, parsed.Execute(&text, values))
 		var rendered infrav1.Image
-		if err := yaml.UnmarshalStrict([]byte(text.String()), &rendered); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.UnmarshalStrict([]byte(text.String()), &rendered))
 		got[group] = rendered
 	}
-	if diff := cmp.Diff(map[string]infrav1.Image{"control plane": image("v1.36.1"), "workers": image("v1.35.6")}, got); diff != "" {
-		t.Errorf("images (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, map[string]infrav1.Image{"control plane": image("v1.36.1"), "workers": image("v1.35.6")}, got)
 }
 
 func TestTemplateReferencesMeet(t *testing.T) {
@@ -326,9 +313,7 @@ func TestTemplateReferencesMeet(t *testing.T) {
 func flavors(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("cluster-template*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return slices.DeleteFunc(files, func(file string) bool { return file == topology })
 }
 
@@ -450,13 +435,9 @@ func TestTemplateTakesExtraKubeadmConfiguration(t *testing.T) {
 	objects := load(t, dhcp, values)
 
 	controlPlane := objects["KubeadmControlPlane/blue"].(*controlplanev1.KubeadmControlPlane)
-	if diff := cmp.Diff([]string{"control plane"}, controlPlane.Spec.KubeadmConfigSpec.PreKubeadmCommands); diff != "" {
-		t.Errorf("commands of the control plane (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"control plane"}, controlPlane.Spec.KubeadmConfigSpec.PreKubeadmCommands)
 	workers := objects["KubeadmConfigTemplate/blue-workers"].(*bootstrapv1.KubeadmConfigTemplate)
-	if diff := cmp.Diff([]string{"workers"}, workers.Spec.Template.Spec.PreKubeadmCommands); diff != "" {
-		t.Errorf("commands of the workers (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"workers"}, workers.Spec.Template.Spec.PreKubeadmCommands)
 }
 
 // TestTemplateNamesNodesByMetadata holds the agreement between kubeadm

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // image are the fields of an image; an empty one is left out.
@@ -73,9 +75,7 @@ func (i image) certain() (valid, known bool) {
 
 func TestImages(t *testing.T) {
 	schema, err := Load("metal3machines")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	tests := map[string]struct {
 		image image
 		want  string // part of the complaint, empty for none

@@ -21,19 +21,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestPagesAreCurrent shows that the pages of docs/reference match the code.
 func TestPagesAreCurrent(t *testing.T) {
 	pages, err := render("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, want := range pages {
 		got, err := os.ReadFile("../../docs/reference/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("docs/reference/%s: run make generate (-code +page):\n%s", name, diff)
 		}

@@ -52,9 +52,7 @@ func TestGolden(t *testing.T) {
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := run(args, &out); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, run(args, &out))
 			file := filepath.Join("testdata", name+".golden")
 			expect.Golden(t, file, out.String(), *update)
 		})
@@ -71,14 +69,10 @@ metadata: {name: worker, namespace: tenant, annotations: {zone: b}}
 func machine(t *testing.T, template, more string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/machine.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "machine.yaml")
 	changed := strings.Replace(string(text), "{name: nodes}", "{name: "+template+"}", 1) + more
-	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(changed), 0o600))
 	return path
 }
 

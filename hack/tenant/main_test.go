@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // administrator writes a kubeconfig whose server does not answer.
@@ -43,9 +45,7 @@ func administrator(t *testing.T, change func(*clientcmdapi.Cluster)) string {
 		CurrentContext: "c",
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(config, path); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clientcmd.WriteToFile(config, path))
 	return path
 }
 
@@ -54,9 +54,7 @@ func TestDryRunPrintsEverythingAndReachesNoCluster(t *testing.T) {
 	err := run(t.Context(), []string{
 		"--kubeconfig", administrator(t, nil), "--namespace", "blue", "--management-namespace", "clusters", "--servers", "3", "--dry-run",
 	}, &out, &notes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var kinds []string
 	for document := range strings.SplitSeq(out.String(), "---\n") {
 		var object struct{ Kind, Metadata any }
@@ -84,9 +82,7 @@ func TestCommandLine(t *testing.T) {
 		c.CertificateAuthorityData, c.InsecureSkipTLSVerify = nil, true
 	})
 	authorities := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(authorities, []byte("authorities"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(authorities, []byte("authorities"), 0o600))
 	tests := map[string]struct {
 		args []string
 		want []string // parts of the error; none for no error

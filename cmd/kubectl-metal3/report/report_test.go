@@ -29,6 +29,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // at is a time so many minutes after noon.
@@ -233,9 +234,7 @@ func TestWhyCluster(t *testing.T) {
 			for _, answer := range WhyCluster(c.root, c.machines) {
 				got = append(got, answer.Cause.Kind+" "+answer.Cause.Condition)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("causes (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, c.want, got)
 		})
 	}
 }
@@ -307,16 +306,12 @@ func TestStations(t *testing.T) {
 		"Machine created 12:00", "Bootstrap data ready 12:00 +0s", "HostClaim created 12:01 +1m0s", "Host bound 12:02 +1m0s", "Data rendered 12:03 +1m0s",
 		"Image begun 12:04 +1m0s", "Image written 12:09 +5m0s", "Node joined 12:12 +3m0s", "Node ready 12:13 +1m0s",
 	}
-	if diff := cmp.Diff(whole, way(func(*Objects) {})); diff != "" {
-		t.Errorf("a running machine (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, whole, way(func(*Objects) {}))
 	unread := []string{
 		"Machine created 12:00", "Bootstrap data ready 12:00 +0s", "HostClaim created", "Host bound 12:00 +0s", "Data rendered 12:03 +3m0s",
 		"Image begun", "Image written 12:10 +7m0s", "Node joined 12:12 +2m0s", "Node ready 12:13 +1m0s",
 	}
-	if diff := cmp.Diff(unread, way(func(o *Objects) { o.Claim, o.Host = nil, nil })); diff != "" {
-		t.Errorf("claim and host not read (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, unread, way(func(o *Objects) { o.Claim, o.Host = nil, nil }))
 	former := way(func(o *Objects) {
 		o.Host.Status.OperationHistory.Provision = bmov1alpha1.OperationMetric{Start: at(-9), End: at(-5)}
 		o.Claim.Status.Conditions = []metav1.Condition{o.Claim.Status.Conditions[0]}
@@ -384,9 +379,7 @@ func TestClaims(t *testing.T) {
 			Host: "infra/h", Phase: "Provisioned", Admitted: "False",
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("claims (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	if got := Waiting(got); len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("waiting: %v", got)
 	}
