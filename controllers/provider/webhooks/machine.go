@@ -73,6 +73,7 @@ func machineTemplateProblems(c change[*infrav1.Metal3MachineTemplate]) field.Err
 	}
 	return append(problems, fixedProblems(before.Spec, after.Spec, path.Child("spec"))...)
 }
+
 // machineTemplateWarnings warns of fields with less effect than it seems, and of secrets that
 // only machines of one namespace can use. Templates of a ClusterClass may serve another
 // namespace than their own.
