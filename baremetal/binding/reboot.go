@@ -30,6 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 const (
@@ -37,6 +38,8 @@ const (
 	maxHeld = 16
 	// maxRebootID bounds what a forged request can put on the host.
 	maxRebootID = 128
+	// maxShown is how much of a value is repeated that cannot be understood.
+	maxShown = 64
 	// maxKeyName is the limit of the part of a key after the slash.
 	maxKeyName = 63
 )
@@ -77,8 +80,9 @@ func ReadReboots(claim *bmov1alpha1.HostClaim) Reboots {
 		case request && err != nil:
 			out.Invalid = append(out.Invalid, "annotation "+key+" was changed by hand; remove it")
 		case err != nil:
-			out.Invalid = append(out.Invalid, "annotation "+key+` cannot be understood; leave its value empty, or write `+
-				`{"mode":"hard"} or {"mode":"soft"}, if need be with "force":true`)
+			out.Invalid = append(out.Invalid, fmt.Sprintf("annotation %s has the value %s, which cannot be understood; "+
+				`leave it empty, or write {"mode":"hard"} or {"mode":"soft"}, if need be with "force":true`,
+				key, text.Shorten(text.Printable(claim.Annotations[key]), maxShown)))
 		case request:
 			out.Request = reboot
 		case oneShot:
@@ -116,11 +120,11 @@ func (r Reboot) text() string {
 	if r == (Reboot{}) {
 		return ""
 	}
-	text, err := json.Marshal(r)
+	value, err := json.Marshal(r)
 	if err != nil {
 		return "" // strings and booleans can always be marshaled
 	}
-	return string(text)
+	return string(value)
 }
 
 // heldKey is the key on the host of a reboot that a claim holds under an ID.

@@ -104,7 +104,7 @@ func TestRulesForNewClaims(t *testing.T) {
 		},
 		"a reboot that cannot be understood": {
 			claim: annotation("reboot.metal3.io", "now"),
-			says:  []string{`annotation reboot.metal3.io "now" is invalid`, "leave the value empty"},
+			says:  []string{"annotation reboot.metal3.io has the value now", "leave it empty"},
 		},
 		"a server that is to be detached": {
 			claim: annotation("baremetalhost.metal3.io/detached", ""),

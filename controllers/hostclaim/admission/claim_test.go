@@ -62,7 +62,7 @@ func TestNewClaim(t *testing.T) {
 				c.Annotations = map[string]string{"reboot.metal3.io": "now"}
 				c.Spec.HostSelector.InNamespace = "A/B"
 			}),
-			says: []string{`"near"`, `"A/B" is no name of a namespace`, `annotation reboot.metal3.io cannot be understood`},
+			says: []string{`"near"`, `"A/B" is no name of a namespace`, `annotation reboot.metal3.io has the value now`},
 		},
 		"accepts a reboot without arguments":  {given: annotated("reboot.metal3.io", "")},
 		"accepts a held reboot with a mode":   {given: annotated("reboot.metal3.io/me", `{"mode":"hard"}`)},
@@ -71,16 +71,16 @@ func TestNewClaim(t *testing.T) {
 		"accepts what only looks like it":     {given: annotated("reboot.metal3.io.example.com/me", "now")},
 		"refuses a reboot in a mode that does not exist": {
 			given: annotated("reboot.metal3.io", `{"mode":"warm"}`),
-			says:  []string{"annotation reboot.metal3.io cannot be understood", `write {"mode":"hard"}`},
+			says:  []string{`annotation reboot.metal3.io has the value {"mode":"warm"}`, `write {"mode":"hard"}`},
 		},
 		"refuses a reboot that is no JSON": {
-			given: annotated("reboot.metal3.io/me", "true"), says: []string{"annotation reboot.metal3.io/me"},
+			given: annotated("reboot.metal3.io/me", "true"), says: []string{"annotation reboot.metal3.io/me has the value true"},
 		},
 		"refuses a force that is no yes or no": {
-			given: annotated("reboot.metal3.io/me", `{"force":"yes"}`), says: []string{"leave its value empty"},
+			given: annotated("reboot.metal3.io/me", `{"force":"yes"}`), says: []string{"leave it empty"},
 		},
 		"refuses an argument that does not exist": {
-			given: annotated("reboot.metal3.io/me", `{"modus":"hard"}`), says: []string{"annotation reboot.metal3.io/me"},
+			given: annotated("reboot.metal3.io/me", `{"modus":"hard"}`), says: []string{"annotation reboot.metal3.io/me", "modus"},
 		},
 		"refuses two objects": {
 			given: annotated("reboot.metal3.io/me", `{}{}`), says: []string{"annotation reboot.metal3.io/me"},
