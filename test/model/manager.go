@@ -26,6 +26,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -350,9 +351,11 @@ func (s secretWatch) Where(name string) []string {
 }
 
 // Release watches them no more, unless a claim needs them.
-func (s secretWatch) Release(namespace string, needed func() (bool, error)) error {
-	if still, err := needed(); still || err != nil {
-		return err
+func (s secretWatch) Release(ctx context.Context, cached client.Reader, namespace string, users ...claim.SecretUser) error {
+	for _, user := range users {
+		if err := cached.List(ctx, user.List, user.Which); err != nil || meta.LenList(user.List) > 0 {
+			return err
+		}
 	}
 	delete(s.manager.secrets, namespace)
 	s.manager.listing = slices.DeleteFunc(s.manager.listing, func(n string) bool { return n == namespace })

@@ -53,6 +53,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;patch;delete
@@ -95,13 +96,16 @@ type Reconciler struct {
 // CopyBudget bounds what is copied next to hosts for the claims of one namespace.
 type CopyBudget = secretcopy.Budget
 
+// SecretUser is a kind whose objects need the Secrets of a namespace.
+type SecretUser = secretwatch.User
+
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
 type SecretWatch interface {
 	Ensure(namespace string)
 	Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error)
 	Metadata(ctx context.Context, live client.Reader, key client.ObjectKey) (metav1.ObjectMeta, error)
 	Read(secret *corev1.Secret) *corev1.Secret
-	Release(namespace string, needed func() (bool, error)) error
+	Release(ctx context.Context, cached client.Reader, namespace string, users ...SecretUser) error
 }
 
 // scope is what one pass has read and written, and what each of its phases waits for.

@@ -166,24 +166,10 @@ func (r *Reconciler) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 // releaseWatches stops watching the Secrets of a namespace without claims, hosts of claims, and hosts
 // that copies may be left next to.
 func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error {
-	return r.Secrets.Release(namespace, func() (bool, error) {
-		for _, users := range []struct {
-			list  client.ObjectList
-			which client.ListOption
-		}{
-			{&bmov1alpha1.HostClaimList{}, client.InNamespace(namespace)},
-			{&bmov1alpha1.HostClaimList{}, client.MatchingFields{claimsByHostNamespace: namespace}},
-			{&bmov1alpha1.BareMetalHostList{}, client.InNamespace(namespace)},
-		} {
-			if err := r.Client.List(ctx, users.list, users.which, client.Limit(1)); err != nil {
-				return false, fmt.Errorf("list who needs Secrets of namespace %s: %w", namespace, err)
-			}
-			if meta.LenList(users.list) > 0 {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
+	return r.Secrets.Release(ctx, r.Client, namespace,
+		SecretUser{List: &bmov1alpha1.HostClaimList{}, Which: client.InNamespace(namespace)},
+		SecretUser{List: &bmov1alpha1.HostClaimList{}, Which: client.MatchingFields{claimsByHostNamespace: namespace}},
+		SecretUser{List: &bmov1alpha1.HostDeployPolicyList{}, Which: client.InNamespace(namespace)})
 }
 
 // defaultReservation is how long a claim is reserved without a time of its own.

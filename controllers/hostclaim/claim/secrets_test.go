@@ -56,7 +56,9 @@ func (unwatched) Metadata(ctx context.Context, live client.Reader, key client.Ob
 	return secret.ObjectMeta, client.IgnoreNotFound(err)
 }
 
-func (unwatched) Release(string, func() (bool, error)) error { return nil }
+func (unwatched) Release(context.Context, client.Reader, string, ...SecretUser) error {
+	return nil
+}
 
 // watched shows the versions of secrets by namespace/name, and remembers what it has read.
 type watched struct {

@@ -38,16 +38,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
-)
-
-var (
-	_ manager.Runnable               = &Watch{}
-	_ manager.LeaderElectionRunnable = &Watch{}
 )
 
 // MapFunc turns a changed Secret into the requests of a controller. The name is
@@ -133,38 +127,32 @@ func (w *Watch) Drop(namespace string) {
 	}
 }
 
-// Release takes Ensure back unless needed reports that the watch is still needed; an error of it
-// leaves the watch as it is. No caller can ask for the watch between that check and the stop; a
-// later one gets a new watch.
-func (w *Watch) Release(namespace string, needed func() (bool, error)) error {
+// User is a kind of objects that need the Secrets of a namespace, and which of them do.
+type User struct {
+	List  client.ObjectList
+	Which client.ListOption
+}
+
+// Release takes Ensure back unless there is a user; an error leaves the watch as it is. No caller can ask
+// for the watch between that check and the stop; a later one gets a new watch.
+func (w *Watch) Release(ctx context.Context, cached client.Reader, namespace string, users ...User) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, found := w.namespaces[namespace]
 	if !found || !n.ensured {
 		return nil
 	}
-	if still, err := needed(); err != nil || still {
-		return err
+	for _, user := range users {
+		if err := cached.List(ctx, user.List, user.Which, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("list %T that need Secrets of namespace %s: %w", user.List, namespace, err)
+		}
+		if meta.LenList(user.List) > 0 {
+			return nil
+		}
 	}
 	n.ensured = false
 	w.stopLocked(namespace, n)
 	return nil
-}
-
-// ReleaseUnused is Release for a watch that is needed while the namespace has an object of one of
-// these kinds.
-func (w *Watch) ReleaseUnused(ctx context.Context, cached client.Reader, namespace string, users ...client.ObjectList) error {
-	return w.Release(namespace, func() (bool, error) {
-		for _, list := range users {
-			if err := cached.List(ctx, list, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
-				return false, fmt.Errorf("list %T of namespace %s: %w", list, namespace, err)
-			}
-			if meta.LenList(list) > 0 {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
 }
 
 // stopLocked stops a watch that no caller needs.
@@ -227,11 +215,6 @@ func (w *Watch) Start(ctx context.Context) error {
 	w.mu.Unlock()
 	w.reflectors.Wait()
 	return nil
-}
-
-// NeedLeaderElection returns true: only the leader has reconcilers that could be woken.
-func (w *Watch) NeedLeaderElection() bool {
-	return true
 }
 
 // startLocked starts the reflector of one namespace, if the Watch runs. The reflector logs nothing: an

@@ -213,9 +213,8 @@ func TestWatchForgetsReleasedNamespaces(t *testing.T) {
 	requests := start(t, w)
 	w.Ensure(one)
 	wants(t, requests, one, "a")
-	unneeded := func() (bool, error) { return false, nil }
 	for _, namespace := range []string{one, "never-asked-for"} {
-		expect.NoError(t, w.Release(namespace, unneeded))
+		expect.NoError(t, w.Release(t.Context(), server.Client, namespace))
 	}
 	w.Ensure(two)
 	wants(t, requests, two, "b")
@@ -233,7 +232,7 @@ func TestReleaseLosesNoWatchThatIsAskedForMeanwhile(t *testing.T) {
 	w := New(newClient(t))
 	w.Ensure("tenant")
 	asked := make(chan struct{})
-	err := w.Release("tenant", func() (bool, error) {
+	reader := listing(func() error {
 		if w.mu.TryLock() {
 			t.Error("the watch can be asked for, and then be stopped, while it is looked who needs it")
 			w.mu.Unlock()
@@ -242,40 +241,18 @@ func TestReleaseLosesNoWatchThatIsAskedForMeanwhile(t *testing.T) {
 			w.Ensure("tenant")
 			close(asked)
 		}()
-		return false, nil
+		return nil
 	})
-	expect.NoError(t, err)
+	expect.NoError(t, w.Release(t.Context(), reader, "tenant", usersIn("tenant")))
 	<-asked
 	if _, found := w.namespaces["tenant"]; !found {
 		t.Error("the watch is lost")
 	}
 }
 
-func TestReleaseKeepsAWatchThatIsNeededOrMayBe(t *testing.T) {
-	broken := errors.New("broken")
-	for name, tt := range map[string]struct {
-		needed bool
-		err    error
-	}{
-		"one that is needed":                        {needed: true},
-		"one of which it is not known who needs it": {err: broken},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := New(newClient(t))
-			w.Ensure("tenant")
-			if err := w.Release("tenant", func() (bool, error) { return tt.needed, tt.err }); !errors.Is(err, tt.err) {
-				t.Errorf("Release returned %v, want %v", err, tt.err)
-			}
-			if _, found := w.namespaces["tenant"]; !found {
-				t.Error("the watch is lost")
-			}
-		})
-	}
-}
-
 func TestReleaseAsksNothingAboutANamespaceThatIsNotWatched(t *testing.T) {
-	err := New(newClient(t)).Release("tenant", func() (bool, error) { return false, errors.New("asked") })
-	if err != nil {
+	asked := listing(func() error { return errors.New("asked") })
+	if err := New(newClient(t)).Release(t.Context(), asked, "tenant", usersIn("tenant")); err != nil {
 		t.Error(err)
 	}
 }
@@ -296,7 +273,6 @@ func TestListenersHearOfEveryChange(t *testing.T) {
 
 func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
 	w := New(newClient(t))
-	unneeded := func() (bool, error) { return false, nil }
 	watched := func(want bool) {
 		t.Helper()
 		if _, found := w.namespaces["tenant"]; found != want {
@@ -305,7 +281,7 @@ func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
 	}
 	release := func() {
 		t.Helper()
-		expect.NoError(t, w.Release("tenant", unneeded))
+		expect.NoError(t, w.Release(t.Context(), server.Client, "tenant"))
 	}
 	w.Hold("tenant")
 	w.Hold("tenant")
@@ -324,8 +300,22 @@ func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
 	watched(false)
 }
 
+// usersIn are the ServiceAccounts of a namespace.
+func usersIn(namespace string) User {
+	return User{List: &corev1.ServiceAccountList{}, Which: client.InNamespace(namespace)}
+}
+
+// listing is a client that answers lists by a function.
+func listing(answer func() error) client.Reader {
+	return interceptor.NewClient(server.Client, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return answer()
+		},
+	})
+}
+
 // A watch is stopped with the last object in its namespace of the kinds that need it.
-func TestReleaseUnused(t *testing.T) {
+func TestReleaseOfTheLastUser(t *testing.T) {
 	user := func(namespace string) client.Object {
 		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "user"}}
 	}
@@ -334,17 +324,13 @@ func TestReleaseUnused(t *testing.T) {
 	w.Ensure(tenant)
 	release := func(reader client.Reader, want bool) error {
 		t.Helper()
-		err := w.ReleaseUnused(t.Context(), reader, tenant, &corev1.ConfigMapList{}, &corev1.ServiceAccountList{})
+		err := w.Release(t.Context(), reader, tenant, User{&corev1.ConfigMapList{}, client.InNamespace(tenant)}, usersIn(tenant))
 		if _, found := w.namespaces[tenant]; found != want {
 			t.Errorf("watched: %v, want %v", found, want)
 		}
 		return err
 	}
-	blind := interceptor.NewClient(server.Client, interceptor.Funcs{
-		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-			return errors.New("broken")
-		},
-	})
+	blind := listing(func() error { return errors.New("broken") })
 	if err := release(blind, true); err == nil {
 		t.Error("the error is lost")
 	}

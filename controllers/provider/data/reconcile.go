@@ -226,8 +226,9 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	if found, err := read(ctx, r.Client, s.data, key); err != nil {
 		return nil, false, err
 	} else if !found {
-		return nil, false, errors.Join(r.releaseVanished(ctx, key),
-			r.Secrets.ReleaseUnused(ctx, r.Client, key.Namespace, &infrav1.Metal3MachineList{}, &infrav1.Metal3DataList{}))
+		in := client.InNamespace(key.Namespace)
+		return nil, false, errors.Join(r.releaseVanished(ctx, key), r.Secrets.Release(ctx, r.Client, key.Namespace,
+			secretwatch.User{List: &infrav1.Metal3MachineList{}, Which: in}, secretwatch.User{List: &infrav1.Metal3DataList{}, Which: in}))
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
 		return nil, false, nil

@@ -275,7 +275,9 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, err error) error {
 // forget gives up what is kept for a machine that is gone, which may have been the last of its namespace.
 func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error {
 	r.HostClaims.Release(key)
-	return r.Secrets.ReleaseUnused(ctx, r.Client, key.Namespace, &infrav1.Metal3MachineList{}, &infrav1.Metal3DataList{})
+	in := client.InNamespace(key.Namespace)
+	return r.Secrets.Release(ctx, r.Client, key.Namespace,
+		secretwatch.User{List: &infrav1.Metal3MachineList{}, Which: in}, secretwatch.User{List: &infrav1.Metal3DataList{}, Which: in})
 }
 
 // load reads what stands above the machine, all of which may be missing. A machine that has lost its Machine

@@ -40,6 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
@@ -286,14 +287,17 @@ func TestSecretsAreWatchedWhileTheNamespaceIsInUse(t *testing.T) {
 	}
 	w.create(data)
 	w.Secrets.Ensure(w.namespace)
+	broken := w.through(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errBroken
+	}})
 	gone := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: "gone"}}
 	for _, want := range []bool{true, false} {
 		if _, err := w.Reconcile(t.Context(), gone); err != nil {
 			t.Fatal(err)
 		}
-		watched := false // only then it is asked whether it is needed
-		if err := w.Secrets.Release(w.namespace, func() (bool, error) { watched = true; return true, nil }); err != nil || watched != want {
-			t.Errorf("watched: %v, want %v, error %v", watched, want, err)
+		err := w.Secrets.Release(t.Context(), broken, w.namespace, secretwatch.User{List: &infrav1.Metal3DataList{}, Which: client.InNamespace(w.namespace)})
+		if watched := err != nil; watched != want { // only of a namespace that is watched it is asked who needs it
+			t.Errorf("watched: %v, want %v", watched, want)
 		}
 		expect.NoError(t, client.IgnoreNotFound(server.Client.Delete(t.Context(), data)))
 	}
