@@ -17,17 +17,12 @@ limitations under the License.
 package manager
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
@@ -68,49 +63,4 @@ func requireCRDs(mapper meta.RESTMapper, crds []CRD) error {
 		}
 	}
 	return errors.Join(missing...)
-}
-
-// discoverLabel is on the CRDs whose objects clusterctl move takes along. clusterctl
-// init adds it to what it installs; kubectl apply adds nothing.
-const discoverLabel = "clusterctl.cluster.x-k8s.io"
-
-// WarnUnmovable logs which of the CRDs clusterctl move would not look at, with the
-// command that mends it. Nothing but a move needs the label, so that the manager runs
-// without it, and a CRD that cannot be read is passed over.
-func WarnUnmovable(ctx context.Context, config *rest.Config, crds ...string) {
-	log := ctrl.LoggerFrom(ctx)
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		log.V(4).Info("The CRDs cannot be read, so that nothing is known of their labels", "reason", err.Error())
-		return
-	}
-	unlabeled, err := unmovable(ctx, c, crds)
-	if err != nil {
-		log.V(4).Info("Some CRDs cannot be read, so that nothing is known of their labels", "reason", err.Error())
-	}
-	if len(unlabeled) > 0 {
-		log.Info("clusterctl move would leave the objects of some kinds behind, since their CRDs lack a label",
-			"remedy", fmt.Sprintf("kubectl label crd %s %s=", strings.Join(unlabeled, " "), discoverLabel))
-	}
-}
-
-// unmovable lists the CRDs that exist without the label, in the order given. Those that
-// cannot be read are in the error.
-func unmovable(ctx context.Context, reader client.Reader, crds []string) ([]string, error) {
-	var unlabeled []string
-	var unknown []error
-	for _, name := range crds {
-		crd := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
-			APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition",
-		}}
-		err := reader.Get(ctx, client.ObjectKey{Name: name}, crd)
-		if client.IgnoreNotFound(err) != nil {
-			unknown = append(unknown, fmt.Errorf("read CRD %s: %w", name, err))
-			continue
-		}
-		if _, labeled := crd.Labels[discoverLabel]; err == nil && !labeled {
-			unlabeled = append(unlabeled, name)
-		}
-	}
-	return unlabeled, errors.Join(unknown...)
 }

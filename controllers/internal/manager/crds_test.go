@@ -17,21 +17,12 @@ limitations under the License.
 package manager
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var version = schema.GroupVersion{Group: "metal3.io", Version: "v1alpha1"}
@@ -72,32 +63,5 @@ func TestRequireCRDs(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestUnmovable(t *testing.T) {
-	scheme := runtime.NewScheme()
-	expect.NoError(t, apiextensionsv1.AddToScheme(scheme))
-	crd := func(name string, labels map[string]string) *apiextensionsv1.CustomResourceDefinition {
-		return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-	}
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		crd("hostclaims.metal3.io", map[string]string{"clusterctl.cluster.x-k8s.io": ""}),
-		crd("baremetalhosts.metal3.io", map[string]string{"other": ""}),
-		crd("hardwaredata.metal3.io", nil),
-	).WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-			if key.Name == "clusters.cluster.x-k8s.io" {
-				return errors.New("forbidden")
-			}
-			return c.Get(ctx, key, object, opts...)
-		},
-	}).Build()
-	got, err := unmovable(t.Context(), reader, []string{
-		"hostclaims.metal3.io", "clusters.cluster.x-k8s.io", "hardwaredata.metal3.io", "ippools.ipam.metal3.io", "baremetalhosts.metal3.io",
-	})
-	expect.Equal(t, []string{"hardwaredata.metal3.io", "baremetalhosts.metal3.io"}, got)
-	if err == nil {
-		t.Error("the CRD that cannot be read is not in the error")
 	}
 }

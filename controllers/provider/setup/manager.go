@@ -62,7 +62,6 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err := manager.RequireCRDs(restConfig, neededCRDs()...); err != nil {
 		return nil, err
 	}
-	manager.WarnUnmovable(ctx, restConfig, movedCRDs()...)
 	if err := manager.CountRights(ctx, restConfig, metrics.Registry, "capm3_rights_in_all_namespaces", tenantRights()...); err != nil {
 		return nil, err
 	}

@@ -52,19 +52,6 @@ func neededCRDs() []manager.CRD {
 	}
 }
 
-// movedCRDs are the CRDs of all objects of a Cluster that clusterctl move must find, as
-// far as they exist: those of the needed kinds, of the hosts and of the addresses.
-func movedCRDs() []string {
-	names := []string{
-		"hostclaims.metal3.io", "hardwaredata.metal3.io", "baremetalhosts.metal3.io",
-		"ippools.ipam.metal3.io", "ipclaims.ipam.metal3.io", "ipaddresses.ipam.metal3.io",
-	}
-	for _, crd := range neededCRDs() {
-		names = append(names, crd.Name)
-	}
-	return names
-}
-
 // tenantRights are those of the roles capm3-tenant-secrets and capm3-in-place-updates, which the hardened
 // install binds in single namespaces.
 func tenantRights() []rbacv1.PolicyRule {
