@@ -21,84 +21,54 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
 
-// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list;watch
 
-// refresh is how long the ranges of Services are taken for current. They are read when a
-// connection is made, and a tenant can have many made.
-const refresh = time.Minute
-
-// deniedAddresses are those of the value of a flag. The API server is only asked for the
-// ranges of Services where the value names them.
-type deniedAddresses struct {
-	value string
-	live  client.Reader
-	clock clock.PassiveClock
-
-	mu    sync.Mutex
-	known []netip.Prefix
-	read  time.Time
-}
-
-// newDenied reads the value of a flag. Ranges that the cluster does not report are logged.
-func newDenied(ctx context.Context, flag, value string, live client.Reader, clock clock.PassiveClock) (*deniedAddresses, error) {
-	d := &deniedAddresses{value: value, live: live, clock: clock, read: clock.Now()}
-	var err error
-	switch d.known, err = d.load(ctx); {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
-		ctrl.LoggerFrom(ctx).Info("The addresses of Services are not known: name them in the flag", "flag", flag, "reason", err.Error())
-		d.known, err = parseAddresses(value, nil)
-	}
+// newDenied returns the addresses of the value of a flag. Where it names the ranges of Services, these
+// are as the cache shows them: some may come while the manager runs. Ranges that the cluster does not
+// report are logged.
+func newDenied(ctx context.Context, flag, value string, live, cached client.Reader) (transport.Addresses, error) {
+	denied, err := parseAddresses(value)
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
-	return d, nil
-}
-
-// now returns the addresses with the ranges that Services have now, which may have come since
-// the manager started. When the API server does not report them, those known stay.
-func (d *deniedAddresses) now(ctx context.Context) []netip.Prefix {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ofServices() && d.clock.Since(d.read) >= refresh {
-		d.read = d.clock.Now()
-		if known, err := d.load(ctx); err == nil {
-			d.known = known
-		}
+	named := func(context.Context) []netip.Prefix { return denied }
+	if !strings.Contains(value, "services") {
+		return named, nil
 	}
-	return d.known
-}
-
-func (d *deniedAddresses) ofServices() bool { return strings.Contains(d.value, "services") }
-
-func (d *deniedAddresses) load(ctx context.Context) ([]netip.Prefix, error) {
-	var services []netip.Prefix
-	if d.ofServices() {
-		var err error
-		if services, err = serviceRanges(ctx, d.live); err != nil {
-			return nil, err
-		}
+	known, err := serviceRanges(ctx, live)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+		ctrl.LoggerFrom(ctx).Info("The addresses of Services are not known: name them in the flag", "flag", flag, "reason", err.Error())
+		return named, nil
+	case err != nil:
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
-	return parseAddresses(d.value, services)
+	return func(ctx context.Context) []netip.Prefix {
+		services, err := serviceRanges(ctx, cached)
+		if err != nil {
+			services = known
+		}
+		return slices.Concat(denied, services)
+	}, nil
 }
 
 // serviceRanges are the addresses of Services.
-func serviceRanges(ctx context.Context, live client.Reader) ([]netip.Prefix, error) {
+func serviceRanges(ctx context.Context, reader client.Reader) ([]netip.Prefix, error) {
 	var ranges networkingv1.ServiceCIDRList
-	if err := live.List(ctx, &ranges); err != nil {
+	if err := reader.List(ctx, &ranges); err != nil {
 		return nil, fmt.Errorf("list ServiceCIDRs: %w", err)
 	}
 	var out []netip.Prefix
@@ -138,8 +108,8 @@ func ownAddresses() []netip.Prefix {
 }
 
 // parseAddresses reads a list of prefixes such as 10.0.0.0/8, separated by commas. The
-// word local stands for localAddresses, services for the given ranges of Services, and an
+// word local stands for localAddresses, services for ranges that newDenied adds, and an
 // empty text for none.
-func parseAddresses(text string, services []netip.Prefix) ([]netip.Prefix, error) {
-	return addresses.Parse(text, map[string][]netip.Prefix{"local": localAddresses(), "services": services})
+func parseAddresses(text string) ([]netip.Prefix, error) {
+	return addresses.Parse(text, map[string][]netip.Prefix{"local": localAddresses(), "services": nil})
 }

@@ -159,13 +159,13 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 
 // newNodes makes the connections to workload clusters.
 func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, limiter *transport.ReadLimiter) (nodes.Nodes, error) {
-	denied, err := newDenied(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader(), clock.RealClock{})
+	denied, err := newDenied(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader(), mgr.GetCache())
 	if err != nil {
 		return nodes.Nodes{}, err
 	}
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
 		Secrets: mgr.GetAPIReader(), UserAgent: userAgent,
-		Denied: denied.now, Proxy: http.ProxyFromEnvironment,
+		Denied: denied, Proxy: http.ProxyFromEnvironment,
 		ReadLimiter: limiter, MaxConnections: o.WorkloadConnections,
 	})
 	if err != nil {
@@ -197,7 +197,7 @@ func localKinds(mgr ctrl.Manager) *watch.Kinds {
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
 func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, limiter *transport.ReadLimiter) (*remote.Registry, error) {
-	denied, err := newDenied(ctx, "identity-denied-addresses", o.IdentityDenied, mgr.GetAPIReader(), clock.RealClock{})
+	denied, err := newDenied(ctx, "identity-denied-addresses", o.IdentityDenied, mgr.GetAPIReader(), mgr.GetCache())
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secret
 		Secrets:     secrets,
 		Metrics:     metrics.Registry,
 		UserAgent:   userAgent,
-		Denied:      denied.now,
+		Denied:      denied,
 		ReadLimiter: limiter,
 
 		MaxConnections:   o.IdentityConnections,

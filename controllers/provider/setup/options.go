@@ -130,8 +130,8 @@ func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
 // Validate returns all that is wrong with the options.
 func (o Options) Validate() error {
 	c := o.Concurrency
-	_, denied := parseAddresses(o.IdentityDenied, nil)
-	_, workload := parseAddresses(o.WorkloadDenied, nil)
+	_, denied := parseAddresses(o.IdentityDenied)
+	_, workload := parseAddresses(o.WorkloadDenied)
 	return errors.Join(o.Options.Validate(),
 		manager.Check(workload == nil, "--workload-denied-addresses: %v", workload),
 		manager.Check(denied == nil, "--identity-denied-addresses: %v", denied),
