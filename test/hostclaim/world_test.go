@@ -87,8 +87,7 @@ func (w *world) manager() (stop func()) {
 // managerWith starts a manager that dies with a crash, unless that is nil.
 func (w *world) managerWith(c *harness.Crash) (stop func()) {
 	w.T.Helper()
-	cacheOptions, err := setup.CacheOptions(w.options)
-	w.OK(err)
+	cacheOptions := setup.CacheOptions(w.options)
 	cacheOptions.DefaultNamespaces = map[string]cache.Config{w.tenant: {}, w.infra: {}}
 	options := ctrl.Options{Cache: cacheOptions, Client: setup.ClientOptions()}
 	if c != nil {

@@ -64,8 +64,7 @@ func newTeam(t *testing.T) *team {
 	e.tenant = server.Namespace(t, "team", nil)
 	options := setup.NewOptions()
 	options.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
-	cacheOptions, err := setup.CacheOptions(options)
-	e.OK(err)
+	cacheOptions := setup.CacheOptions(options)
 	cacheOptions.DefaultNamespaces = map[string]cache.Config{e.tenant: {}, e.infra: {}}
 	server.StartManager(t, ctrl.Options{Cache: cacheOptions, Client: setup.ClientOptions()},
 		func(ctx context.Context, mgr ctrl.Manager) error {

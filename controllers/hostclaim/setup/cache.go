@@ -45,24 +45,22 @@ import (
 // their field managers, by which another controller is noticed. Of HardwareData only those that
 // we published are held, since baremetal-operator keeps one for every server, and with a hash
 // instead of the hardware. Namespaces are held as metadata. Secrets are in no cache at all.
-func CacheOptions(o Options) (cache.Options, error) {
-	ours, err := labels.NewRequirement(infrav1.ClaimUIDLabel, selection.Exists, nil)
-	if err != nil {
-		return cache.Options{}, err
-	}
+func CacheOptions(o Options) cache.Options {
+	ours := &client.ListOptions{}
+	client.HasLabels{infrav1.ClaimUIDLabel}.ApplyToList(ours)
 	options := cache.Options{
 		SyncPeriod:       &o.SyncPeriod,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&bmov1alpha1.HostClaim{}:     {Transform: stripClaim},
-			&bmov1alpha1.HardwareData{}:  {Label: labels.NewSelector().Add(*ours), Transform: stripFacts},
+			&bmov1alpha1.HardwareData{}:  {Label: ours.LabelSelector, Transform: stripFacts},
 			&bmov1alpha1.BareMetalHost{}: {Transform: stripHost},
 		},
 	}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
 	}
-	return options, nil
+	return options
 }
 
 // foreignFacts adds a cache of the names of all HardwareData that we did not

@@ -122,10 +122,7 @@ func managerOptions(o Options) (ctrl.Options, error) {
 	if options.Scheme, err = NewScheme(); err != nil {
 		return ctrl.Options{}, fmt.Errorf("make the scheme: %w", err)
 	}
-	if options.Cache, err = CacheOptions(o); err != nil {
-		return ctrl.Options{}, fmt.Errorf("plan the cache: %w", err)
-	}
-	options.Client = ClientOptions()
+	options.Cache, options.Client = CacheOptions(o), ClientOptions()
 	return options, nil
 }
 
