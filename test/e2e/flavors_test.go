@@ -54,6 +54,7 @@ func flavors() map[string]flavor {
 		"failure-domains": {controlPlanes: 1, workers: 2, variables: manifests.Variables{
 			"FAILURE_DOMAIN_1": "a1", "FAILURE_DOMAIN_2": "a2", "WORKER_MACHINE_COUNT": "1",
 		}},
+		"ignition":    {controlPlanes: 1, workers: 1, always: true},
 		"ipam":        {controlPlanes: 1, workers: 1},
 		"ipv6":        {controlPlanes: 1, workers: 1, variables: six},
 		"kube-vip":    {controlPlanes: 3, workers: 1, always: true},

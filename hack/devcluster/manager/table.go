@@ -67,13 +67,16 @@ func ThirdParty() []Manager {
 		{
 			Component:     components.KubeadmBootstrap,
 			Kustomization: "bootstrap/kubeadm/config/default",
+			Variables:     manifests.Variables{"EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION": "true"},
 			Args:          withoutElection,
 		},
 		{
 			Component:     components.KubeadmControlPlane,
 			Kustomization: "controlplane/kubeadm/config/default",
-			Variables:     manifests.Variables{"CLUSTER_TOPOLOGY": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true"},
-			Args:          withoutElection,
+			Variables: manifests.Variables{
+				"CLUSTER_TOPOLOGY": "true", "EXP_MACHINE_TAINT_PROPAGATION": "true", "EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION": "true",
+			},
+			Args: withoutElection,
 		},
 		{
 			Component:     components.IPAddressManager,

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/cloudinit"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/ignition"
 )
 
 // fallbackKey is read where a secret lacks the key of its purpose; bootstrap
@@ -156,7 +157,7 @@ func MetaData(host *bmov1alpha1.BareMetalHost, document []byte) (map[string]any,
 	return merged, nil
 }
 
-// FirstBoot reads a config drive as cloud-init does: what it would run, and the hostname.
+// FirstBoot reads a config drive as cloud-init or Ignition does: what it would run, and the hostname.
 func FirstBoot(host *bmov1alpha1.BareMetalHost, parts Contents) (cloudinit.Config, string, error) {
 	metaData, err := MetaData(host, []byte(parts.MetaData))
 	if err != nil {
@@ -166,10 +167,18 @@ func FirstBoot(host *bmov1alpha1.BareMetalHost, parts Contents) (cloudinit.Confi
 	if parts.UserData == "" {
 		return cloudinit.Config{}, hostname, nil
 	}
-	rendered, err := cloudinit.Render([]byte(parts.UserData), cloudinit.InstanceData(metaData))
-	if err != nil {
-		return cloudinit.Config{}, hostname, err
-	}
-	config, err := cloudinit.Parse(rendered)
+	config, err := UserData([]byte(parts.UserData), metaData)
 	return config, cmp.Or(config.Hostname, hostname), err
+}
+
+// UserData reads user data, for cloud-init or Ignition, with the metadata of the drive.
+func UserData(raw []byte, metaData map[string]any) (cloudinit.Config, error) {
+	if ignition.Is(raw) {
+		return ignition.Parse(raw, metaData)
+	}
+	rendered, err := cloudinit.Render(raw, cloudinit.InstanceData(metaData))
+	if err != nil {
+		return cloudinit.Config{}, err
+	}
+	return cloudinit.Parse(rendered)
 }

@@ -169,6 +169,10 @@ func TestFirstBoot(t *testing.T) {
 		"is named by its user data before its metadata": {
 			Contents{MetaData: "local-hostname: node-0", UserData: "#cloud-config\nhostname: build-1\n"}, boot{Hostname: "build-1"},
 		},
+		"runs what Ignition sets up": {
+			Contents{MetaData: "local-hostname: node-0", UserData: `{"ignition": {"version": "2.3.0"}, "systemd": {"units": [{"enabled": true, "contents": "ExecStart=/bin/true"}]}}`},
+			boot{Hostname: "node-0", Commands: []string{"/bin/true"}},
+		},
 		"gives up on user data that is no cloud-config": {
 			Contents{UserData: "#!/bin/sh\n"}, boot{Hostname: "host-0", Failed: true},
 		},

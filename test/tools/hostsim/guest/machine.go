@@ -74,11 +74,7 @@ func readUserData(raw []byte, metaData map[string]any) (kubeadm.Plan, error) {
 	if len(raw) == 0 {
 		return kubeadm.Plan{}, fmt.Errorf("there is no user data: %w", kubeadm.ErrNoCommand)
 	}
-	rendered, err := cloudinit.Render(raw, cloudinit.InstanceData(metaData))
-	if err != nil {
-		return kubeadm.Plan{}, err
-	}
-	config, err := cloudinit.Parse(rendered)
+	config, err := configdrive.UserData(raw, metaData)
 	if err != nil {
 		return kubeadm.Plan{}, err
 	}
