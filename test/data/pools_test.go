@@ -47,6 +47,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 )
 
@@ -132,13 +133,9 @@ func (i *installation) install(t *testing.T) {
 		for _, crd := range i.crds {
 			crds = append(crds, &crd)
 		}
-		if err := envtest.WaitForCRDs(server.Config, crds, options); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, envtest.WaitForCRDs(server.Config, crds, options))
 		pools, err := newPools()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		ctx, stop := context.WithCancel(context.Background())
 		i.stop = stop
 		go func() {

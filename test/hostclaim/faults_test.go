@@ -33,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -292,9 +293,7 @@ func TestHostThatChangedSinceItWasSeenIsJudgedAnew(t *testing.T) {
 			harness.Change(w.Story, w.readHost("host-1"), func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "a1" })
 			harness.Change(w.Story, w.readHost("host-0"), tt.edit)
 			close(s.goOn)
-			if got := w.expectBound("machine"); got != tt.want {
-				t.Errorf("bound to %s, want %s", got, tt.want)
-			}
+			expect.Equal(t, tt.want, w.expectBound("machine"))
 		})
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -70,9 +71,7 @@ type drive struct {
 func startOperator(t *testing.T, namespace string) *operator {
 	t.Helper()
 	c, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	o := &operator{
 		t: t, client: c, drives: make(chan drive, 100), reboots: make(chan string, 100),
 		wipes: make(chan bmov1alpha1.AutomatedCleaningMode, 100), consumers: map[string]types.UID{}, moved: map[string]bool{},

@@ -23,11 +23,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // ledger notes the requests that a manager makes beside those of its caches and
@@ -175,9 +176,7 @@ func TestRequestsOfABind(t *testing.T) {
 			w.G.Expect(lines).To(gomega.ContainElement("PATCH hostclaims associated"))
 			// A claim that waits may write a new explanation before its turn comes.
 			start, end := slices.Index(lines, tt.want[0]), slices.Index(lines, "PATCH hostclaims associated")+1
-			if diff := cmp.Diff(tt.want, lines[max(start, 0):end]); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, lines[max(start, 0):end])
 		})
 	}
 }
@@ -201,9 +200,7 @@ func TestRequestsBeforeAnImage(t *testing.T) {
 	if told < len(want) || !slices.Contains(lines[:told-len(want)], "PATCH secrets") {
 		t.Fatalf("no secret was copied, or no image told: %v", lines)
 	}
-	if diff := cmp.Diff(want, lines[told-len(want):told]); diff != "" {
-		t.Errorf("requests before the host is told its image (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, lines[told-len(want):told])
 }
 
 // A release costs these requests, in this order. The copies of the claim, and those that the host
@@ -242,9 +239,7 @@ func TestRequestsOfARelease(t *testing.T) {
 			lines = slices.DeleteFunc(lines, func(line string) bool { return line == "PATCH hostclaims associated" })
 			begun, end := slices.Index(lines, want[0]), slices.Index(lines, "PATCH hostclaims finalizer")
 			w.G.Expect(begun).To(gomega.And(gomega.BeNumerically(">=", 0), gomega.BeNumerically("<", end)))
-			if diff := cmp.Diff(want, lines[begun:end+1]); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, want, lines[begun:end+1])
 		})
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -100,9 +101,7 @@ func TestMachineJoins(t *testing.T) {
 		MetaData:      &corev1.SecretReference{Namespace: tn.Namespace, Name: "meta"},
 	}
 	ignored := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Conditions", "LastUpdated", "Deprecated")
-	if diff := cmp.Diff(wantStatus, m.Status, ignored); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, wantStatus, m.Status, ignored)
 
 	former := clusterv1.Conditions{
 		{Type: "Ready", Status: "True"},
@@ -111,9 +110,7 @@ func TestMachineJoins(t *testing.T) {
 	}
 	noNode := cmpopts.IgnoreSliceElements(func(c clusterv1.Condition) bool { return c.Type == "KubernetesNodeReady" })
 	noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
-	if diff := cmp.Diff(former, m.GetV1Beta1Conditions(), noNode, noTimes); diff != "" {
-		t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, former, m.GetV1Beta1Conditions(), noNode, noTimes)
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: "node-" + tn.Namespace, Labels: map[string]string{infrav1.NodeUUIDLabel: hostUID},

@@ -21,7 +21,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const (
@@ -39,15 +39,11 @@ const (
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := file.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, file.Close())
 }
 
 func TestLog(t *testing.T) {
@@ -67,12 +63,8 @@ func TestLog(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "audit.log")
 			write(t, path, tc.text)
 			got, err := openLog(path).Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -86,9 +78,7 @@ func TestLogGoesOnWhereItWasRead(t *testing.T) {
 	}{{patch + "\n" + patch[:10], 1}, {patch[10:] + "\n" + missing + "\n", 2}, {"", 0}} {
 		write(t, path, step.text)
 		got, err := log.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if got.Sum() != step.want {
 			t.Errorf("after %q there are %d requests, want %d", step.text, got.Sum(), step.want)
 		}
@@ -101,22 +91,16 @@ func TestLogGoesOnWhereItWasRead(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	all, err := parse(patch + "\n" + patch + "\n" + conflict + "\n" + missing + "\n" + other + "\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ours := all.Of(account)
 	got := map[string]int{
 		"all": all.Sum(), "ours": ours.Sum(), "reads": ours.Reads().Sum(),
 		"writes": ours.Writes().Sum(), "conflicts": ours.Conflicts().Sum(), "twice": ours.Plus(ours).Sum(),
 	}
 	want := map[string]int{"all": 5, "ours": 4, "reads": 1, "writes": 3, "conflicts": 1, "twice": 8}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 	each := map[string]float64{
 		"patch metal3machines/status": 0.5, "patch metal3machines/status (409)": 0.25, "get secrets (404)": 0.25,
 	}
-	if diff := cmp.Diff(each, ours.Each(4)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, each, ours.Each(4))
 }

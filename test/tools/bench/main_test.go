@@ -22,6 +22,8 @@ import (
 
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // The times of a run in the smallest size mean nothing. Figures are named that must be more than zero, that
@@ -87,9 +89,7 @@ func TestSmallRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			figures, err := measure(t.Context(), name, options{size: "small"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			got := map[string]float64{}
 			for _, figure := range figures.Figures {
 				got[strings.TrimSpace(figure.Name)] = figure.Value

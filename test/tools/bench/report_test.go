@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestTableShowsWhatWasMissed(t *testing.T) {
@@ -32,16 +32,12 @@ func TestTableShowsWhatWasMissed(t *testing.T) {
 	r.Add("p99", 1.5, "s", 1)
 	r.Add("explained", 0.01234, "s")
 	var out strings.Builder
-	if err := r.WriteTable(&out); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.WriteTable(&out))
 	want := "FIGURE     MEASURED  TARGET  \n" +
 		"all bound  12.3 s    60 s    \n" +
 		"p99        1.5 s     1 s     missed\n" +
 		"explained  0.0123 s          \n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, out.String())
 }
 
 func TestQuantile(t *testing.T) {
@@ -61,11 +57,7 @@ func TestQuantile(t *testing.T) {
 		"is the largest in the end":             {hundred, 1, 100},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Quantile(tc.samples, tc.part); got != tc.want {
-				t.Errorf("Quantile() = %d, want %d", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Quantile(tc.samples, tc.part)) })
 	}
 }
 
@@ -94,9 +86,7 @@ func TestChanges(t *testing.T) {
 			for _, c := range tc.now.Changes(tc.before) {
 				got = append(got, strings.Join([]string{c.Name, c.Before.text(), c.Now.text(), c.percent()}, " "))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -106,25 +96,13 @@ func TestReportIsReadAsItWasWritten(t *testing.T) {
 	r.Add("requests", 130, "", 45)
 	path := filepath.Join(t.TempDir(), "kept.json")
 	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.WriteJSON(out); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, r.WriteJSON(out))
+	expect.NoError(t, out.Close())
 	got, err := ReadReport(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(r, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := os.WriteFile(path, []byte("FIGURE"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.Equal(t, r, got)
+	expect.NoError(t, os.WriteFile(path, []byte("FIGURE"), 0o600))
 	if _, err := ReadReport(path); err == nil {
 		t.Error("a table was read as a report")
 	}

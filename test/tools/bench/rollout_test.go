@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +28,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
 
@@ -120,9 +120,7 @@ func TestSpans(t *testing.T) {
 				l.see(e.object, at(e.second))
 			}
 			got := l.spans([]types.NamespacedName{{Namespace: "n", Name: "m"}})
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -133,9 +131,7 @@ func TestHostWaitsFromAvailableUntilTaken(t *testing.T) {
 	l.see(host("", "", bmov1alpha1.StateAvailable, false), at(2))
 	l.see(host("HostClaim", "c", bmov1alpha1.StateAvailable, false), at(5))
 	got := l.Between(available, taken, []types.NamespacedName{{Namespace: "n", Name: "h"}, {Namespace: "n", Name: "other"}})
-	if diff := cmp.Diff([]time.Duration{3 * time.Second}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []time.Duration{3 * time.Second}, got)
 }
 
 func TestSettle(t *testing.T) {

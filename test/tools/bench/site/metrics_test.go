@@ -21,7 +21,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestScrapeReadsOneMetric(t *testing.T) {
@@ -31,16 +31,12 @@ func TestScrapeReadsOneMetric(t *testing.T) {
 	}))
 	defer page.Close()
 	got, err := scrape(t.Context(), page.Client(), page.URL, "wanted")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := []Sample{
 		{Labels: map[string]string{"verb": "GET", "resource": "a"}, Value: 3},
 		{Labels: map[string]string{"verb": "PATCH", "resource": ""}, Value: 1500},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 func TestRequestName(t *testing.T) {
@@ -57,10 +53,6 @@ func TestRequestName(t *testing.T) {
 	}
 	site := &Site{counted: set([]string{"secrets", "hostclaims"})}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := site.requestName(tc.labels); got != tc.want {
-				t.Errorf("requestName() = %q, want %q", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, site.requestName(tc.labels)) })
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestParse(t *testing.T) {
@@ -64,12 +64,8 @@ func TestParse(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }
@@ -120,12 +116,8 @@ func TestRender(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
-				t.Error(diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tc.want, string(got))
 		})
 	}
 }
@@ -153,7 +145,5 @@ func TestInstanceDataLetsHostnameWin(t *testing.T) {
 			"local-hostname": "b.c", "local_hostname": "b.c", "hostname": "b.c", "availability_zone": "z",
 		}},
 	}
-	if diff := cmp.Diff(want, vars); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, vars)
 }

@@ -24,6 +24,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func host(spec bmov1alpha1.BareMetalHostSpec) *bmov1alpha1.BareMetalHost {
@@ -66,11 +68,7 @@ func TestSourcesOf(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, SourcesOf(host(tc.given)), cmp.AllowUnexported(Source{})); diff != "" {
-				t.Error(diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, SourcesOf(host(tc.given)), cmp.AllowUnexported(Source{})) })
 	}
 }
 
@@ -137,9 +135,7 @@ func TestMetaData(t *testing.T) {
 			if (err != nil) != tc.wantErr {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }

@@ -26,10 +26,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/internal/sample"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
 )
@@ -43,13 +43,9 @@ func says(text string) http.Handler {
 func newServer(t *testing.T) (*Server, sample.Cluster) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	cluster := sample.NewCluster(listener.Addr().String())
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, listener.Close())
 	server, err := New(Config{
 		Address: cluster.Endpoint, Names: []string{"api.example.com"}, Version: "v1.36.1", API: says("api"), Etcd: says("etcd"),
 		PKI: kubeadm.PKI{
@@ -57,13 +53,9 @@ func newServer(t *testing.T) (*Server, sample.Cluster) {
 			Etcd:    kubeadm.Authority{Certificate: cluster.Etcd.Certificate, Key: cluster.Etcd.Key},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(server.Close)
-	if err := server.AddMember("etcd-0"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.AddMember("etcd-0"))
 	return server, cluster
 }
 
@@ -88,9 +80,7 @@ func ask(cluster sample.Cluster, config *tls.Config, path string, header http.He
 
 func TestWhoGetsIn(t *testing.T) {
 	server, cluster := newServer(t)
-	if err := server.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Listen())
 	anonymous := cluster.CA.Client("")
 	anonymous.Certificates = nil
 	stranger := sample.NewAuthority("stranger").Client("")
@@ -137,9 +127,7 @@ func TestListenAndClose(t *testing.T) {
 	server, cluster := newServer(t)
 	for range 20 {
 		for range 2 {
-			if err := server.Listen(); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, server.Listen())
 		}
 		server.Close()
 		server.Close()
@@ -147,9 +135,7 @@ func TestListenAndClose(t *testing.T) {
 	if _, _, err := ask(cluster, cluster.CA.Client(""), "/readyz", nil); err == nil {
 		t.Error("a closed server answers")
 	}
-	if err := server.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Listen())
 	server.RemoveMember("etcd-0")
 	if _, _, err := ask(cluster, cluster.Etcd.Client("etcd-0"), "/", nil); err == nil {
 		t.Error("a removed member answers")
@@ -193,13 +179,9 @@ func TestToTable(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			body, err := json.Marshal(tc.given)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			table, err := toTable(body, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var cells [][]any
 			for _, row := range table.Rows {
 				if len(row.Cells) != len(table.ColumnDefinitions) {
@@ -207,9 +189,7 @@ func TestToTable(t *testing.T) {
 				}
 				cells = append(cells, row.Cells)
 			}
-			if diff := cmp.Diff(tc.want, cells); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, tc.want, cells)
 		})
 	}
 	if _, err := toTable([]byte("x"), now); err == nil {

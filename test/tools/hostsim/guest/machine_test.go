@@ -25,7 +25,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +34,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/internal/sample"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/workload"
@@ -93,12 +93,8 @@ func TestNewMachineFacts(t *testing.T) {
 			drive := configdrive.Contents{UserData: string(r.secrets["init"]["value"]), MetaData: "{name: Node-0, providerid: x}"}
 			tc.change(host, &drive)
 			got, err := newMachine(host, drive)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got.Node); diff != "" {
-				t.Error(diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tc.want, got.Node)
 		})
 	}
 }
@@ -134,11 +130,7 @@ func TestNext(t *testing.T) {
 		"wipes a machine that was off when it was redeployed":     {powerless, "before", off, wipe},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := next(tc.given, tc.deployment, tc.phase); got != tc.want {
-				t.Errorf("next() = %v, want %v", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, next(tc.given, tc.deployment, tc.phase)) })
 	}
 }
 
@@ -185,14 +177,10 @@ type room struct {
 func newRoom(t *testing.T) *room {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	endpoint := listener.Addr().String()
 	clusters, err := workload.New(logr.Discard(), func() {})
-	if err := errors.Join(err, listener.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, listener.Close()))
 	r := &room{
 		t: t, cluster: sample.NewCluster(endpoint), clock: clocktesting.NewFakePassiveClock(provisioned),
 		store: store{hosts: map[string]*bmov1alpha1.BareMetalHost{}, secrets: map[string]map[string][]byte{}},
@@ -232,8 +220,6 @@ func (r *room) reconcile(name string) (phase, ctrl.Result) {
 	req := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}
 	logger := funcr.New(func(_, line string) { r.logs = append(r.logs, line) }, funcr.Options{})
 	result, err := r.guest.Reconcile(logr.NewContext(r.t.Context(), logger), req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.NoError(r.t, err)
 	return r.guest.book.load(req.NamespacedName).phase, result
 }

@@ -25,6 +25,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func (r *room) expect(host string, want phase) {
@@ -115,9 +117,7 @@ func TestServerOutlivesAMoveOfItsHost(t *testing.T) {
 func TestMovedServerRunsAlready(t *testing.T) {
 	r := newRoom(t)
 	other, err := net.Listen("tcp", r.cluster.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { _ = other.Close() })
 	r.guest.Started = provisioned.Add(time.Hour)
 	r.host("host-0", "init")

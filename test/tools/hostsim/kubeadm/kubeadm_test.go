@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/cloudinit"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/internal/sample"
 )
@@ -59,9 +60,7 @@ func TestNodeRegistration(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var registration NodeRegistration
-			if err := yaml.Unmarshal([]byte(tc.given), &registration); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, yaml.Unmarshal([]byte(tc.given), &registration))
 			labels, err := registration.Labels()
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
@@ -90,11 +89,7 @@ func TestTrusts(t *testing.T) {
 		"accepts everything if told so, without pins": {BootstrapToken{UnsafeSkipCAVerification: true}, true},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.given.Trusts(own.Certificate); got != tc.want {
-				t.Errorf("Trusts() = %v, want %v", got, tc.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, tc.given.Trusts(own.Certificate)) })
 	}
 }
 
@@ -108,13 +103,9 @@ func config(t *testing.T, userData string) cloudinit.Config {
 	rendered, err := cloudinit.Render([]byte(userData), cloudinit.InstanceData(map[string]any{
 		"name": "node-0", "uuid": "0815", "providerid": "ns/host/node-0",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	parsed, err := cloudinit.Parse(rendered)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return parsed
 }
 
@@ -146,9 +137,7 @@ func TestRead(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := Read(config(t, tc.given))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if has := got.PKI.Cluster.Certificate != nil && got.PKI.Etcd.Certificate != nil; has != tc.wantPKI {
 				t.Errorf("authorities read: %v, want %v", has, tc.wantPKI)
 			}
@@ -156,9 +145,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("ClusterYAML is %q", got.ClusterYAML)
 			}
 			got.PKI, got.ClusterYAML = PKI{}, ""
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var cards = []NIC{{MAC: "00:00:00:00:00:01", IP: "192.168.1.1"}, {MAC: "00:00:00:00:00:0A"}}
@@ -76,9 +76,7 @@ networks: [{id: a, type: ipv4, link: eth0, ip_address: ""}, {id: b, type: ipv4, 
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			doc, err := Parse([]byte(tc.given))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			err = Check(doc, cards)
 			if (err != nil) != (len(tc.want) > 0) {
 				t.Fatal(err)
@@ -117,12 +115,8 @@ networks: [{type: ipv4_dhcp, link: eth0}, {type: ipv4_dhcp, link: eth7}]`,
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			doc, err := Parse([]byte(tc.given))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, Addresses(doc, cards)); diff != "" {
-				t.Error(diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, tc.want, Addresses(doc, cards))
 		})
 	}
 }

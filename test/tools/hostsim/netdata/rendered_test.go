@@ -35,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/netdata"
 )
 
@@ -54,9 +55,7 @@ func TestGoldenDocumentsAreAccepted(t *testing.T) {
 	for _, golden := range goldens {
 		t.Run(filepath.Base(golden), func(t *testing.T) {
 			raw, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if err := netdata.Accept(raw, nics); err != nil {
 				t.Error(err)
 			}

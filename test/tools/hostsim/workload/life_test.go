@@ -36,6 +36,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/internal/sample"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
 )
@@ -150,18 +151,12 @@ func (l *lab) etcdLeader(node string) string {
 			return net.Dial("tcp", l.sample.Endpoint)
 		})},
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, err)
 	defer func() { _ = etcd.Close() }()
 	status, err := etcd.Status(ctx, pod)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, err)
 	members, err := etcd.MemberList(ctx)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, err)
 	for _, member := range members.Members {
 		if member.ID == status.Leader {
 			return member.Name
@@ -173,9 +168,7 @@ func (l *lab) etcdLeader(node string) string {
 func (l *lab) allPods() []string {
 	l.t.Helper()
 	pods := &corev1.PodList{}
-	if err := l.api().List(l.t.Context(), pods); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, l.api().List(l.t.Context(), pods))
 	var names []string
 	for _, pod := range pods.Items {
 		names = append(names, pod.Name)
@@ -196,16 +189,12 @@ func TestMachinesFormACluster(t *testing.T) {
 		ProviderID: "metal3://cp-0",
 		Taints:     []corev1.Taint{{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule}},
 	}}
-	if diff := cmp.Diff(want.Spec, node.Spec); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want.Spec, node.Spec)
 	wantLabels := map[string]string{
 		"a": "b", corev1.LabelHostname: "cp-0", corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 		controlPlaneRole: "", corev1.LabelNodeExcludeBalancers: "",
 	}
-	if diff := cmp.Diff(wantLabels, node.Labels); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, wantLabels, node.Labels)
 	wantAddresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeHostName, Address: "cp-0"}}
 	if diff := cmp.Diff(wantAddresses, node.Status.Addresses); diff != "" || !ready(node) || node.UID == "" {
 		t.Error(diff, node.Status.Conditions, node.UID)
@@ -217,9 +206,7 @@ func TestMachinesFormACluster(t *testing.T) {
 		"etcd-cp-0", "kube-apiserver-cp-0", "kube-controller-manager-cp-0", "kube-scheduler-cp-0",
 		"etcd-cp-1", "kube-apiserver-cp-1", "kube-controller-manager-cp-1", "kube-scheduler-cp-1",
 	}
-	if diff := cmp.Diff(wantPods, l.readyPods(), cmpopts.SortSlices(strings.Compare)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, wantPods, l.readyPods(), cmpopts.SortSlices(strings.Compare))
 }
 
 func TestBootRefuses(t *testing.T) {
@@ -374,9 +361,7 @@ func newLab(t *testing.T) *lab {
 func freeEndpoint(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
@@ -418,9 +403,7 @@ func (l *lab) api() client.Client {
 		Timeout:   10 * time.Second,
 	}
 	c, err := client.New(config, client.Options{HTTPClient: httpClient})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, err)
 	return c
 }
 
@@ -439,17 +422,13 @@ func (l *lab) addToken(change func(map[string][]byte)) {
 	if change != nil {
 		change(secret.Data)
 	}
-	if err := l.api().Create(l.t.Context(), secret); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, l.api().Create(l.t.Context(), secret))
 }
 
 func (l *lab) node(name string) *corev1.Node {
 	l.t.Helper()
 	node := &corev1.Node{}
-	if err := l.api().Get(l.t.Context(), client.ObjectKey{Name: name}, node); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, l.api().Get(l.t.Context(), client.ObjectKey{Name: name}, node))
 	return node
 }
 
@@ -457,9 +436,7 @@ func (l *lab) node(name string) *corev1.Node {
 func (l *lab) readyPods() []string {
 	l.t.Helper()
 	pods := &corev1.PodList{}
-	if err := l.api().List(l.t.Context(), pods); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, l.api().List(l.t.Context(), pods))
 	var names []string
 	for _, pod := range pods.Items {
 		if len(pod.Status.Conditions) == 1 && pod.Status.Conditions[0].Status == corev1.ConditionTrue {

@@ -20,9 +20,10 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func host(namespace, name, mac string) *bmov1alpha1.BareMetalHost {
@@ -53,9 +54,7 @@ func TestServersDifferInEveryAddressAndSerialNumber(t *testing.T) {
 }
 
 func TestServerStaysTheSame(t *testing.T) {
-	if diff := cmp.Diff(Of(host("a", "host-0", "02:00:00:00:00:AA")), Of(host("a", "host-0", "02:00:00:00:00:AA"))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, Of(host("a", "host-0", "02:00:00:00:00:AA")), Of(host("a", "host-0", "02:00:00:00:00:AA")))
 }
 
 func TestServerBootsFromTheCardOfItsHost(t *testing.T) {

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
 )
 
@@ -345,11 +346,7 @@ func TestNext(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.given.until(70*time.Second)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, tc.given.until(70*time.Second)) })
 	}
 }
 
@@ -375,9 +372,7 @@ func TestDiskHoldsWhatTheSecretsHeldAtTheStart(t *testing.T) {
 	r.step()
 	r.Drive = configdrive.Contents{UserData: "rotated"}
 	r.until(2 * time.Second)
-	if diff := cmp.Diff(Disk{Image: imageURL, Drive: configdrive.Contents{UserData: "secret"}}, r.Server.Disk); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, Disk{Image: imageURL, Drive: configdrive.Contents{UserData: "secret"}}, r.Server.Disk)
 }
 
 func TestInspectionPublishesHardware(t *testing.T) {
@@ -411,9 +406,7 @@ func TestHardwareOfTheAdministratorIsTakenOver(t *testing.T) {
 
 func TestFinalizerComesFirst(t *testing.T) {
 	r := newRack("", func(r *rack) { r.Host.Finalizers, r.Host.Status = nil, bmov1alpha1.BareMetalHostStatus{} })
-	if diff := cmp.Diff(Step{AddFinalizer: true}, Next(r.Observed)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, Step{AddFinalizer: true}, Next(r.Observed))
 }
 
 func TestConditions(t *testing.T) {
@@ -461,9 +454,7 @@ func TestConditions(t *testing.T) {
 			for _, c := range conditions {
 				got = append(got, c.Type+"="+string(c.Status)+"/"+c.Reason)
 			}
-			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tc.want, strings.Join(got, " "))
 			if meta.FindStatusCondition(conditions, bmov1alpha1.ReadyCondition).LastTransitionTime.IsZero() {
 				t.Error("a condition has no time")
 			}
