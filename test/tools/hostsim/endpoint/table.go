@@ -17,162 +17,93 @@ limitations under the License.
 package endpoint
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// The in-memory API server answers kubectl without columns. For the two kinds
-// that people look at first they are added here.
+const (
+	isReady = `.status.conditions[?(@.type=="Ready")].status`
+	created = ".metadata.creationTimestamp"
+)
 
-// asTable reports whether a client asks for columns of a kind that has them.
-func asTable(r *http.Request) bool {
-	resource := strings.Contains(r.URL.Path, "/nodes") || strings.Contains(r.URL.Path, "/pods")
-	return resource && r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" &&
-		strings.Contains(r.Header.Get("Accept"), "as=Table")
+// columns are those of the two kinds that people look at first, by resource: the in-memory API server
+// answers kubectl without any. Those of priority 1 are for wide output only.
+var columns = map[string][]apiextensionsv1.CustomResourceColumnDefinition{
+	"nodes": {
+		{Name: "Ready", Type: "string", JSONPath: isReady},
+		{Name: "Age", Type: "date", JSONPath: created},
+		{Name: "Version", Type: "string", JSONPath: ".status.nodeInfo.kubeletVersion"},
+		{Name: "Internal-IP", Type: "string", JSONPath: `.status.addresses[?(@.type=="InternalIP")].address`, Priority: 1},
+	},
+	"pods": {
+		{Name: "Ready", Type: "string", JSONPath: isReady},
+		{Name: "Status", Type: "string", JSONPath: ".status.phase"},
+		{Name: "Age", Type: "date", JSONPath: created},
+		{Name: "Node", Type: "string", JSONPath: ".spec.nodeName", Priority: 1},
+	},
+}
+
+// tableOf returns the resource for whose columns a client asks, if it has any.
+func tableOf(r *http.Request) (resource string, found bool) {
+	if r.Method != http.MethodGet || r.URL.Query().Get("watch") != "" || !strings.Contains(r.Header.Get("Accept"), "as=Table") {
+		return "", false
+	}
+	for resource := range columns {
+		if strings.Contains(r.URL.Path, "/"+resource) {
+			return resource, true
+		}
+	}
+	return "", false
 }
 
 // serveTable lets the API server answer and sends the answer on as a table.
-func serveTable(api http.Handler, w http.ResponseWriter, r *http.Request, now time.Time) {
+func serveTable(api http.Handler, w http.ResponseWriter, r *http.Request, resource string) {
 	plain := r.Clone(r.Context())
 	plain.Header.Set("Accept", "application/json")
-	answer := &recorder{header: http.Header{}, code: http.StatusOK}
+	answer := httptest.NewRecorder()
 	api.ServeHTTP(answer, plain)
-	table, err := toTable(answer.body.Bytes(), now)
-	if answer.code != http.StatusOK || err != nil {
-		w.Header().Set("Content-Type", answer.header.Get("Content-Type"))
-		w.WriteHeader(answer.code)
+	table, err := toTable(r.Context(), resource, answer.Body.Bytes())
+	if answer.Code != http.StatusOK || err != nil {
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		w.WriteHeader(answer.Code)
 		// The connection is the client's; it sees what got through.
-		_, _ = w.Write(answer.body.Bytes())
+		_, _ = w.Write(answer.Body.Bytes())
 		return
 	}
 	writeJSON(w, http.StatusOK, table)
 }
 
-// toTable makes a table of a Node, a Pod or a list of either.
-func toTable(body []byte, now time.Time) (*metav1.Table, error) {
-	var list struct {
-		Kind     string            `json:"kind"`
-		Metadata metav1.ListMeta   `json:"metadata"`
-		Items    []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(body, &list); err != nil {
+// toTable makes a table of an object or a list, sorted by name.
+func toTable(ctx context.Context, resource string, body []byte) (*metav1.Table, error) {
+	object, _, err := unstructured.UnstructuredJSONScheme.Decode(body, nil, nil)
+	if err != nil {
 		return nil, err
 	}
-	kind, isList := strings.CutSuffix(list.Kind, "List")
-	if !isList {
-		list.Items = []json.RawMessage{body}
+	convertor, err := tableconvertor.New(columns[resource])
+	if err != nil {
+		return nil, err
 	}
-	table := &metav1.Table{
-		TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"},
-		ListMeta: metav1.ListMeta{ResourceVersion: list.Metadata.ResourceVersion},
+	table, err := convertor.ConvertToTable(ctx, object, nil)
+	if err != nil {
+		return nil, err
 	}
-	rowOf := podRow
-	table.ColumnDefinitions = columns("Name", "Ready", "Status", "Age", "Node")
-	if kind == "Node" {
-		rowOf = nodeRow
-		table.ColumnDefinitions = columns("Name", "Status", "Roles", "Age", "Version", "Internal-IP")
-	}
-	for _, item := range list.Items {
-		row, err := rowOf(item, now)
-		if err != nil {
-			return nil, err
-		}
-		table.Rows = append(table.Rows, row)
-	}
+	table.TypeMeta = metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"}
 	slices.SortFunc(table.Rows, func(a, b metav1.TableRow) int {
 		return strings.Compare(fmt.Sprint(a.Cells[0]), fmt.Sprint(b.Cells[0]))
 	})
 	return table, nil
 }
-
-// columns names the columns; the last one is for wide output only.
-func columns(names ...string) []metav1.TableColumnDefinition {
-	var definitions []metav1.TableColumnDefinition
-	for i, name := range names {
-		definition := metav1.TableColumnDefinition{Name: name, Type: "string"}
-		if i == len(names)-1 {
-			definition.Priority = 1
-		}
-		definitions = append(definitions, definition)
-	}
-	return definitions
-}
-
-func nodeRow(raw []byte, now time.Time) (metav1.TableRow, error) {
-	var node corev1.Node
-	if err := json.Unmarshal(raw, &node); err != nil {
-		return metav1.TableRow{}, err
-	}
-	status, role, address := "NotReady", "<none>", "<none>"
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			status = "Ready"
-		}
-	}
-	if _, ok := node.Labels["node-role.kubernetes.io/control-plane"]; ok {
-		role = "control-plane"
-	}
-	for _, a := range node.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			address = a.Address
-			break
-		}
-	}
-	return tableRow(node.ObjectMeta, node.Name, status, role, age(node.CreationTimestamp, now), node.Status.NodeInfo.KubeletVersion, address), nil
-}
-
-func podRow(raw []byte, now time.Time) (metav1.TableRow, error) {
-	var pod corev1.Pod
-	if err := json.Unmarshal(raw, &pod); err != nil {
-		return metav1.TableRow{}, err
-	}
-	readiness := "0/1"
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-			readiness = "1/1"
-		}
-	}
-	return tableRow(pod.ObjectMeta, pod.Name, readiness, string(pod.Status.Phase), age(pod.CreationTimestamp, now), pod.Spec.NodeName), nil
-}
-
-func tableRow(meta metav1.ObjectMeta, cells ...any) metav1.TableRow {
-	partial := &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata"},
-		ObjectMeta: meta,
-	}
-	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: partial}}
-}
-
-func age(since metav1.Time, now time.Time) string {
-	return duration.HumanDuration(now.Sub(since.Time))
-}
-
-// recorder keeps an answer instead of sending it.
-type recorder struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (r *recorder) Header() http.Header { return r.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (r *recorder) WriteHeader(code int) { r.code = code }
-
-// Write implements http.ResponseWriter.
-func (r *recorder) Write(data []byte) (int, error) { return r.body.Write(data) }
 
 // route sends a request to etcd or to the API server. Only who showed a client certificate of the
 // cluster gets to the API, apart from what a real API server serves to every client: health,
@@ -204,8 +135,8 @@ func (s *Server) route() http.Handler {
 			http.Error(w, "server-side apply is not supported by this API server", http.StatusUnsupportedMediaType)
 			return
 		}
-		if asTable(r) {
-			serveTable(s.config.API, w, r, time.Now())
+		if resource, found := tableOf(r); found {
+			serveTable(s.config.API, w, r, resource)
 			return
 		}
 		s.config.API.ServeHTTP(w, r)
