@@ -32,6 +32,7 @@ import (
 	"syscall"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -149,7 +150,7 @@ func (m *Manager) awaitStart(ctx context.Context) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if samples, err := scrape(ctx, http.DefaultClient, m.url(), "controller_runtime_active_workers"); err == nil && len(samples) > 0 {
+		if series, err := scrape(ctx, http.DefaultClient, m.url(), "controller_runtime_active_workers"); err == nil && len(series) > 0 {
 			return nil
 		}
 		select {
@@ -181,8 +182,8 @@ func (m *Manager) Work(ctx context.Context) (Work, error) {
 	if err != nil {
 		return w, err
 	}
-	for _, sample := range passes {
-		w.Passes[sample.Labels["controller"]] += sample.Value
+	for _, one := range passes {
+		w.Passes[label(one, "controller")] += value(one)
 	}
 	if w.Sent, err = m.Sent(ctx); err != nil {
 		return w, err
@@ -213,36 +214,36 @@ func (w Work) PassesOf(controllers ...string) (sum float64) {
 // Sent is how many requests the manager has sent to the API server and had
 // answered, those that open watches among them.
 func (m *Manager) Sent(ctx context.Context) (float64, error) {
-	return m.sum(ctx, "rest_client_requests_total", func(map[string]string) bool { return true })
+	return m.sum(ctx, "rest_client_requests_total", func(*dto.Metric) bool { return true })
 }
 
 // Connections returns how many connections to other clusters the manager reports as
 // usable.
 func (m *Manager) Connections(ctx context.Context) (float64, error) {
-	return m.sum(ctx, "capm3_remote_connections", func(labels map[string]string) bool { return labels["state"] == "Connected" })
+	return m.sum(ctx, "capm3_remote_connections", func(one *dto.Metric) bool { return label(one, "state") == "Connected" })
 }
 
 // Goroutines is how many the manager has now.
 func (m *Manager) Goroutines(ctx context.Context) (float64, error) {
-	return m.sum(ctx, "go_goroutines", func(map[string]string) bool { return true })
+	return m.sum(ctx, "go_goroutines", func(*dto.Metric) bool { return true })
 }
 
 // Slowed returns the namespaces whose remote and workload clusters the provider manager reads
 // more slowly than they send, by its own report.
 func (m *Manager) Slowed(ctx context.Context) (namespaces []string, err error) {
-	samples, err := scrape(ctx, http.DefaultClient, m.url(), "capm3_namespace_slowed")
-	for _, sample := range samples {
-		namespaces = append(namespaces, sample.Labels["namespace"])
+	series, err := scrape(ctx, http.DefaultClient, m.url(), "capm3_namespace_slowed")
+	for _, one := range series {
+		namespaces = append(namespaces, label(one, "namespace"))
 	}
 	return namespaces, err
 }
 
-func (m *Manager) sum(ctx context.Context, metric string, wanted func(labels map[string]string) bool) (float64, error) {
-	samples, err := scrape(ctx, http.DefaultClient, m.url(), metric)
+func (m *Manager) sum(ctx context.Context, metric string, wanted func(*dto.Metric) bool) (float64, error) {
+	series, err := scrape(ctx, http.DefaultClient, m.url(), metric)
 	var sum float64
-	for _, sample := range samples {
-		if wanted(sample.Labels) {
-			sum += sample.Value
+	for _, one := range series {
+		if wanted(one) {
+			sum += value(one)
 		}
 	}
 	return sum, err

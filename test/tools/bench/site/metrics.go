@@ -17,33 +17,22 @@ limitations under the License.
 package site
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"k8s.io/client-go/rest"
 )
 
-// Sample is one line of a metrics page.
-type Sample struct {
-	Labels map[string]string
-	Value  float64
-}
-
-var (
-	sampleLine  = regexp.MustCompile(`^([a-z0-9_]+)(?:\{(.*)\})? (\S+)$`)
-	sampleLabel = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
-)
-
-// scrape reads the samples of one metric from a metrics page.
-func scrape(ctx context.Context, c *http.Client, url, name string) ([]Sample, error) {
+// scrape reads the series of one metric from a metrics page.
+func scrape(ctx context.Context, c *http.Client, url, name string) ([]*dto.Metric, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -56,25 +45,24 @@ func scrape(ctx context.Context, c *http.Client, url, name string) ([]Sample, er
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("read %s: %s", url, response.Status)
 	}
-	var out []Sample
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		parts := sampleLine.FindStringSubmatch(lines.Text())
-		if parts == nil || parts[1] != name {
-			continue
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	return families[name].GetMetric(), err
+}
+
+// label is a label of a series, empty if it has none of that name.
+func label(m *dto.Metric, name string) string {
+	for _, pair := range m.GetLabel() {
+		if pair.GetName() == name {
+			return pair.GetValue()
 		}
-		value, err := strconv.ParseFloat(parts[3], 64)
-		if err != nil {
-			return nil, fmt.Errorf("metric %s: %w", name, err)
-		}
-		sample := Sample{Labels: map[string]string{}, Value: value}
-		for _, label := range sampleLabel.FindAllStringSubmatch(parts[2], -1) {
-			sample.Labels[label[1]] = label[2]
-		}
-		out = append(out, sample)
 	}
-	return out, lines.Err()
+	return ""
+}
+
+// value is that of a counter or gauge.
+func value(m *dto.Metric) float64 {
+	return m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
 }
 
 // Waits is how long items waited in the queue of a controller: how many for at most so many
@@ -86,16 +74,14 @@ type Waits struct {
 
 // Waits are those since the manager's start.
 func (m *Manager) Waits(ctx context.Context, controller string) (w Waits, err error) {
-	samples, err := scrape(ctx, http.DefaultClient, m.url(), "workqueue_queue_duration_seconds_bucket")
-	for _, sample := range samples {
-		if sample.Labels["controller"] != controller {
+	series, err := scrape(ctx, http.DefaultClient, m.url(), "workqueue_queue_duration_seconds")
+	for _, one := range series {
+		if label(one, "controller") != controller {
 			continue
 		}
-		limit, err := strconv.ParseFloat(sample.Labels["le"], 64)
-		if err != nil {
-			return w, err
+		for _, bucket := range one.GetHistogram().GetBucket() {
+			w.limits, w.counts = append(w.limits, bucket.GetUpperBound()), append(w.counts, float64(bucket.GetCumulativeCount()))
 		}
-		w.limits, w.counts = append(w.limits, limit), append(w.counts, sample.Value)
 	}
 	return w, err
 }
@@ -132,11 +118,11 @@ func (w Waits) Quantile(part float64) time.Duration {
 
 // Watches is how many watches on a resource are open now.
 func (s *Site) Watches(ctx context.Context, resource string) (float64, error) {
-	samples, err := s.scrape(ctx, "apiserver_longrunning_requests")
+	series, err := s.scrape(ctx, "apiserver_longrunning_requests")
 	var sum float64
-	for _, sample := range samples {
-		if sample.Labels["resource"] == resource && sample.Labels["verb"] == "WATCH" {
-			sum += sample.Value
+	for _, one := range series {
+		if label(one, "resource") == resource && label(one, "verb") == "WATCH" {
+			sum += value(one)
 		}
 	}
 	return sum, err
@@ -146,11 +132,11 @@ func (s *Site) Watches(ctx context.Context, resource string) (float64, error) {
 // and what became of them: "PATCH hostclaims/status", "GET secrets (403)". Watches
 // are left out, and so is what does not count.
 func (s *Site) Requests(ctx context.Context) (map[string]float64, error) {
-	samples, err := s.answered(ctx)
+	series, err := s.answered(ctx)
 	out := map[string]float64{}
-	for _, sample := range samples {
-		if name := s.requestName(sample.Labels); name != "" && !s.ours[strings.TrimSuffix(name, " (409)")] {
-			out[name] += sample.Value
+	for _, one := range series {
+		if name := s.requestName(one); name != "" && !s.ours[strings.TrimSuffix(name, " (409)")] {
+			out[name] += value(one)
 		}
 	}
 	return out, err
@@ -192,22 +178,22 @@ func (s *Site) Quiet(ctx context.Context, period time.Duration) error {
 // total is how many requests of any client were answered that concern the counted
 // resources.
 func (s *Site) total(ctx context.Context) (float64, error) {
-	samples, err := s.answered(ctx)
+	series, err := s.answered(ctx)
 	var sum float64
-	for _, sample := range samples {
-		if s.requestName(sample.Labels) != "" {
-			sum += sample.Value
+	for _, one := range series {
+		if s.requestName(one) != "" {
+			sum += value(one)
 		}
 	}
 	return sum, err
 }
 
-func (s *Site) answered(ctx context.Context) ([]Sample, error) {
+func (s *Site) answered(ctx context.Context) ([]*dto.Metric, error) {
 	return s.scrape(ctx, "apiserver_request_total")
 }
 
 // scrape reads a metric of the API server.
-func (s *Site) scrape(ctx context.Context, metric string) ([]Sample, error) {
+func (s *Site) scrape(ctx context.Context, metric string) ([]*dto.Metric, error) {
 	c, err := rest.HTTPClientFor(s.Server.Config)
 	if err != nil {
 		return nil, err
@@ -219,16 +205,16 @@ func (s *Site) scrape(ctx context.Context, metric string) ([]Sample, error) {
 	return scrape(ctx, c, base.JoinPath("metrics").String(), metric)
 }
 
-func (s *Site) requestName(labels map[string]string) string {
-	resource := labels["resource"]
-	if !s.counted[resource] || labels["verb"] == "WATCH" {
+func (s *Site) requestName(m *dto.Metric) string {
+	resource := label(m, "resource")
+	if !s.counted[resource] || label(m, "verb") == "WATCH" {
 		return ""
 	}
-	if sub := labels["subresource"]; sub != "" {
+	if sub := label(m, "subresource"); sub != "" {
 		resource += "/" + sub
 	}
-	name := labels["verb"] + " " + resource
-	if code := labels["code"]; code >= "300" {
+	name := label(m, "verb") + " " + resource
+	if code := label(m, "code"); code >= "300" {
 		name += " (" + code + ")"
 	}
 	return name
