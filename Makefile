@@ -190,10 +190,10 @@ test-long: ## Run more schedules and moves than make test and test-e2e, all spec
 	$(DEVCLUSTER) build >/dev/null
 	cd test && E2E=long $(GO_TEST) $(E2E_FLAGS) -run 'TestFlavors|TestHostsMoveWithTheirCluster|TestMachinesLiveOn' ./e2e/...
 	$(MAKE) test-e2e-capi
-	for name in bind data remote neighbours scale rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
+	for name in bind remote neighbours scale rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench
-bench: ## Measure what docs/benchmarks.md tells: BENCH=bind, data, remote, neighbours, scale or rollout, SIZE=full, medium or small, COMPARE=the JSON of an earlier run
+bench: ## Measure what docs/benchmarks.md tells: BENCH=bind, remote, neighbours, scale or rollout, SIZE=full, medium or small, COMPARE=the JSON of an earlier run
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench $(BENCH) --size=$(SIZE) $(if $(COMPARE),--compare=$(abspath $(COMPARE))) $(BENCH_FLAGS)
 
 ## Generate

@@ -54,19 +54,12 @@ func (s shape) String() string {
 	return fmt.Sprintf("%d machines in %d clusters", s.machines(), s.clusters)
 }
 
-// Shapes by size. Those of scale start with the smallest cluster, which the others are compared with.
-var (
-	scaleShapes = map[string][]shape{
-		"full":   {{1, 25}, {100, 10}, {1, 1000}},
-		"medium": {{1, 25}, {20, 10}, {1, 200}},
-		"small":  {{1, 2}, {2, 2}},
-	}
-	dataShapes = map[string][]shape{
-		"full":   {{10, 100}, {1, 1000}},
-		"medium": {{5, 50}, {1, 250}},
-		"small":  {{2, 2}},
-	}
-)
+// scaleShapes are the shapes by size. They start with the smallest cluster, which the others are compared with.
+var scaleShapes = map[string][]shape{
+	"full":   {{1, 25}, {100, 10}, {1, 1000}},
+	"medium": {{1, 25}, {20, 10}, {1, 200}},
+	"small":  {{1, 2}, {2, 2}},
+}
 
 // Targets. Those of requests are the ones of the scenario rollout.
 const (
@@ -94,74 +87,11 @@ networkData:
 	polled = "clustercache"
 )
 
-// measureScale measures what many machines cost: in many small clusters and in one large one, all at once, while
-// nothing happens, when a manager starts anew, when each machine is replaced, when both leaders die, and when all go.
-func measureScale(ctx context.Context, r *run) error {
-	return withCrowds(ctx, r, scaleShapes[r.size], func(ctx context.Context, b *crowdBench, shapes []shape) error {
-		for n, s := range shapes {
-			c := &crowd{crowdBench: b, shape: s, name: fmt.Sprintf("crowd-%d", n)}
-			if err := inTurn(ctx, c.furnish, c.arrive, c.rest, c.restart, c.roll, c.leave); err != nil {
-				return err
-			}
-		}
-		c := &crowd{crowdBench: b, shape: shapes[1], name: "leaderless"}
-		return inTurn(ctx, c.furnish, c.loseLeaders)
-	})
-}
-
-// measureData measures the way of machines to their data: with a template and a pool for each cluster, and with one of
-// each for all machines.
-func measureData(ctx context.Context, r *run) error {
-	return withCrowds(ctx, r, dataShapes[r.size], func(ctx context.Context, b *crowdBench, shapes []shape) error {
-		for n, s := range shapes {
-			c := &crowd{crowdBench: b, shape: s, name: fmt.Sprintf("crowd-%d", n)}
-			if err := inTurn(ctx, c.furnish, c.arrive, c.rest, c.leave); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// crowdBench is a cluster with both managers, ip-address-manager and hosts. Cluster API is played: machines are
-// made as it would.
-type crowdBench struct {
-	*run
-	*town.Town
-
-	managers []measured
-	// seen notes what happens to machines, and addresses what happens to IPClaims.
-	seen, addresses *site.Timeline
-	// requests are those of both managers for each machine of the first shape.
-	requests float64
-	// memoryTarget is the most that a manager should hold, in MiB.
-	memoryTarget float64
-
-	mu sync.Mutex
-	// isReady holds the machines that are Ready, and leftReady counts how often one stopped being so.
-	isReady   map[types.NamespacedName]bool
-	leftReady int
-}
-
-// measured is a manager with the controller whose queue shows how busy it is.
-type measured struct {
-	*site.Manager
-
-	name, controller string
-}
-
-func newCrowdBench(ctx context.Context, r *run, flags ...string) (_ *crowdBench, err error) {
-	b := &crowdBench{run: r, seen: site.NewTimeline(), addresses: site.NewTimeline(), isReady: map[types.NamespacedName]bool{}, memoryTarget: memory}
-	say("building and starting the managers")
-	if b.Town, err = town.Open(ctx, r.server, r.folder, append(flags, r.managerArgs...)...); err != nil {
-		return nil, err
-	}
-	b.managers = []measured{{b.Provider, "provider manager", "metal3machine"}, {b.HostClaim, "hostclaim manager", "hostclaim"}}
-	return b, b.watch(ctx)
-}
-
-// withCrowds starts everything, with hosts for the largest of the shapes, and measures.
-func withCrowds(ctx context.Context, r *run, shapes []shape, do func(context.Context, *crowdBench, []shape) error) (err error) {
+// measureScale measures what many machines cost, with their data and addresses: in many small clusters and in one large
+// one, all at once, while nothing happens, when a manager starts anew, when each machine is replaced, when both leaders
+// die, and when all go.
+func measureScale(ctx context.Context, r *run) (err error) {
+	shapes := scaleShapes[r.size]
 	b, err := newCrowdBench(ctx, r, "--leader-elect", "--leader-election-namespace="+town.Infra)
 	if err != nil {
 		return err
@@ -183,7 +113,47 @@ func withCrowds(ctx context.Context, r *run, shapes []shape, do func(context.Con
 	}); err != nil {
 		return err
 	}
-	return do(ctx, b, shapes)
+	for n, s := range shapes {
+		c := &crowd{crowdBench: b, shape: s, name: fmt.Sprintf("crowd-%d", n)}
+		if err := inTurn(ctx, c.furnish, c.arrive, c.rest, c.restart, c.roll, c.leave); err != nil {
+			return err
+		}
+	}
+	c := &crowd{crowdBench: b, shape: shapes[1], name: "leaderless"}
+	return inTurn(ctx, c.furnish, c.loseLeaders)
+}
+
+// crowdBench is a cluster with both managers, ip-address-manager and hosts. Cluster API is played: machines are
+// made as it would.
+type crowdBench struct {
+	*run
+	*town.Town
+
+	managers measuredManagers
+	// seen notes what happens to machines, and addresses what happens to IPClaims.
+	seen, addresses *site.Timeline
+	// requests are those of both managers for each machine of the first shape.
+	requests float64
+	// memoryTarget is the most that a manager should hold, in MiB.
+	memoryTarget float64
+
+	mu sync.Mutex
+	// isReady holds the machines that are Ready, and leftReady counts how often one stopped being so.
+	isReady   map[types.NamespacedName]bool
+	leftReady int
+}
+
+func newCrowdBench(ctx context.Context, r *run, flags ...string) (_ *crowdBench, err error) {
+	b := &crowdBench{run: r, seen: site.NewTimeline(), addresses: site.NewTimeline(), isReady: map[types.NamespacedName]bool{}, memoryTarget: memory}
+	say("building and starting the managers")
+	if b.Town, err = town.Open(ctx, r.server, r.folder, append(flags, r.managerArgs...)...); err != nil {
+		return nil, err
+	}
+	b.managers = measuredManagers{
+		{Manager: b.Provider, name: "provider manager", controller: "metal3machine"},
+		{Manager: b.HostClaim, name: "hostclaim manager", controller: "hostclaim"},
+	}
+	return b, b.watch(ctx)
 }
 
 func (b *crowdBench) watch(ctx context.Context) error {
@@ -389,14 +359,6 @@ func (c *crowd) leave(ctx context.Context) error {
 	return err
 }
 
-func (c *crowd) processes() []*site.Manager {
-	all := make([]*site.Manager, len(c.managers))
-	for i, m := range c.managers {
-		all[i] = m.Manager
-	}
-	return all
-}
-
 // part measures what the managers do from when something begins until they are quiet, and returns the requests of
 // all of them for each machine.
 func (c *crowd) part(ctx context.Context, name string, target float64, do func(context.Context) error) (sent float64, err error) {
@@ -415,7 +377,7 @@ func (c *crowd) part(ctx context.Context, name string, target float64, do func(c
 	spent, err := c.costOf(ctx, c.Site, c.machines(), func(ctx context.Context) error {
 		defer func() { took = time.Since(begun) }()
 		return do(ctx)
-	}, c.processes()...)
+	}, c.managers.processes()...)
 	if err != nil {
 		return 0, err
 	}
@@ -442,7 +404,7 @@ func (c *crowd) part(ctx context.Context, name string, target float64, do func(c
 
 // rest watches the managers while nothing happens.
 func (c *crowd) rest(ctx context.Context) error {
-	done, err := c.run.rest(ctx, c.processes()...)
+	done, err := c.run.rest(ctx, c.managers.processes()...)
 	if err != nil {
 		return err
 	}

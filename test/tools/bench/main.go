@@ -59,7 +59,6 @@ func scenarios() map[string]scenario {
 	return map[string]scenario{
 		"bind":       {paces: paces(10*time.Minute, 10*time.Second, 10*time.Minute), measure: measureBinds},
 		"scale":      {paces: minute, measure: measureScale},
-		"data":       {paces: minute, measure: measureData},
 		"remote":     {paces: minute, measure: measureRemote},
 		"neighbours": {paces: minute, measure: measureNeighbors},
 		"rollout":    {paces: minute, measure: measureRollout, ownCluster: true},
@@ -306,6 +305,25 @@ func (r *run) costOf(ctx context.Context, s *site.Site, number int, do func(cont
 	}
 	c.requests, c.sum, err = s.RequestsSince(ctx, requests, number)
 	return c, err
+}
+
+// measured is a manager whose costs are of interest.
+type measured struct {
+	*site.Manager
+
+	name string
+	// controller is the one whose queue shows how busy the manager is, and user its account in the audit log; each is
+	// set where it is read.
+	controller, user string
+}
+
+type measuredManagers []measured
+
+func (all measuredManagers) processes() (processes []*site.Manager) {
+	for _, m := range all {
+		processes = append(processes, m.Manager)
+	}
+	return processes
 }
 
 func workOf(ctx context.Context, managers []*site.Manager) ([]site.Work, error) {

@@ -142,16 +142,9 @@ type rolloutBench struct {
 	pool     story.Pool
 	cluster  story.Cluster
 	log      *auditLog
-	managers []audited
+	managers measuredManagers
 	lives    *lives
 	phases   []phase
-}
-
-// audited is a manager whose costs are of interest.
-type audited struct {
-	*site.Manager
-
-	name, user string
 }
 
 // up starts the dev cluster.
@@ -174,7 +167,7 @@ func (b *rolloutBench) up(ctx context.Context) error {
 	}
 	for _, m := range ours {
 		running := b.stack.Running[m.Component]
-		b.managers = append(b.managers, audited{
+		b.managers = append(b.managers, measured{
 			Manager: site.Attach(running.Process.PID, fmt.Sprintf("127.0.0.1:%d", running.Metrics)),
 			name:    m.Component,
 			user:    "system:serviceaccount:" + running.Namespace + ":" + running.ServiceAccount,
@@ -253,7 +246,7 @@ func (b *rolloutBench) phase(name string, each int, do func(context.Context) err
 		if err != nil {
 			return err
 		}
-		before, err := b.work(ctx)
+		before, err := workOf(ctx, b.managers.processes())
 		if err != nil {
 			return err
 		}
@@ -279,11 +272,8 @@ func (b *rolloutBench) account(ctx context.Context, p *phase, before []site.Work
 	if p.requests, err = b.settled(ctx); err != nil {
 		return err
 	}
-	if p.work, err = b.work(ctx); err != nil {
+	if p.work, err = workSince(ctx, b.managers.processes(), before); err != nil {
 		return err
-	}
-	for i := range before {
-		p.work[i] = p.work[i].Since(before[i])
 	}
 	now, err := b.names(ctx)
 	for name := range now {
@@ -320,17 +310,6 @@ func (b *rolloutBench) ofManagers(counts Counts) Counts {
 		all = all.Plus(counts.Of(m.user))
 	}
 	return all
-}
-
-func (b *rolloutBench) work(ctx context.Context) ([]site.Work, error) {
-	all := make([]site.Work, len(b.managers))
-	for i, m := range b.managers {
-		var err error
-		if all[i], err = m.Work(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }
 
 // names are those of the infrastructure machines.
