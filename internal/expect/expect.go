@@ -42,6 +42,16 @@ func NoError(t *testing.T, err error) {
 	}
 }
 
+// Error ends a test unless an error has the part; without a part, one that cannot go on after an error.
+func Error(t *testing.T, part string, err error) {
+	t.Helper()
+	if part == "" {
+		NoError(t, err)
+	} else if err == nil || !strings.Contains(err.Error(), part) {
+		t.Fatalf("error %v, want one with %q", err, part)
+	}
+}
+
 // Rendered renders each testdata/*.yaml and compares the result with the .golden file beside it.
 func Rendered(t *testing.T, update bool, render func(t *testing.T, input []byte) string) {
 	t.Helper()

@@ -40,9 +40,8 @@ func write(t *testing.T, path, text string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	expect.NoError(t, err)
-	if _, err := file.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.WriteString(text)
+	expect.NoError(t, err)
 	expect.NoError(t, file.Close())
 }
 
@@ -79,9 +78,7 @@ func TestLogGoesOnWhereItWasRead(t *testing.T) {
 		write(t, path, step.text)
 		got, err := log.Next()
 		expect.NoError(t, err)
-		if got.Sum() != step.want {
-			t.Errorf("after %q there are %d requests, want %d", step.text, got.Sum(), step.want)
-		}
+		expect.Equal(t, step.want, got.Sum())
 	}
 	write(t, path, "no JSON\n")
 	if _, err := log.Next(); err == nil {

@@ -20,6 +20,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestQuantileOfWaits(t *testing.T) {
@@ -38,8 +40,6 @@ func TestQuantileOfWaits(t *testing.T) {
 		"without those of earlier work": {before: []float64{0, 0, 90, 90}, now: []float64{10, 10, 100, 100}, part: 1, want: 100 * time.Millisecond},
 	} {
 		w := Waits{limits: limits, counts: tt.now}.Since(Waits{limits: limits, counts: tt.before})
-		if got := w.Quantile(tt.part); got != tt.want {
-			t.Errorf("%s: %s, want %s", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, w.Quantile(tt.part)) })
 	}
 }

@@ -88,21 +88,15 @@ func TestPick(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := tc.source.Pick(tc.data)
-			if message(err) != tc.wantErr || string(got) != tc.want {
-				t.Errorf("Pick() = %q, %v", got, err)
-			}
+			expect.Equal(t, []string{tc.want, tc.wantErr}, []string{string(got), message(err)})
 		})
 	}
 }
 
 func TestCheck(t *testing.T) {
-	if err := (Source{Secret: "s", Key: "userData"}).Check(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, (Source{Secret: "s", Key: "userData"}).Check())
 	want := `secret "s", key "userData": the reference names namespace "tenant", but the secret must be next to the host`
-	if got := message((Source{Secret: "s", Key: "userData", foreign: "tenant"}).Check()); got != want {
-		t.Error(cmp.Diff(want, got))
-	}
+	expect.Equal(t, want, message((Source{Secret: "s", Key: "userData", foreign: "tenant"}).Check()))
 }
 
 func TestMetaData(t *testing.T) {
@@ -176,11 +170,8 @@ func TestFirstBoot(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "host-0"}}
-			config, hostname, err := FirstBoot(host, tc.drive)
-			if diff := cmp.Diff(tc.want, boot{Hostname: hostname, Commands: config.Commands, Failed: err != nil}); diff != "" {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
+			config, hostname, err := FirstBoot(host(bmov1alpha1.BareMetalHostSpec{}), tc.drive)
+			expect.Equal(t, tc.want, boot{Hostname: hostname, Commands: config.Commands, Failed: err != nil})
 		})
 	}
 }

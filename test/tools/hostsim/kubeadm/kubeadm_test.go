@@ -20,7 +20,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -62,15 +61,9 @@ func TestNodeRegistration(t *testing.T) {
 			var registration NodeRegistration
 			expect.NoError(t, yaml.Unmarshal([]byte(tc.given), &registration))
 			labels, err := registration.Labels()
-			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
-					t.Fatalf("error %v, want one with %q", err, tc.wantErr)
-				}
-				return
-			}
-			got := facts{ProviderID: registration.ProviderID(), Labels: labels, Taints: registration.Taints}
-			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
-				t.Error(diff, err)
+			expect.Error(t, tc.wantErr, err)
+			if err == nil {
+				expect.Equal(t, tc.want, facts{ProviderID: registration.ProviderID(), Labels: labels, Taints: registration.Taints})
 			}
 		})
 	}
@@ -138,12 +131,8 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := Read(config(t, tc.given))
 			expect.NoError(t, err)
-			if has := got.PKI.Cluster.Certificate != nil && got.PKI.Etcd.Certificate != nil; has != tc.wantPKI {
-				t.Errorf("authorities read: %v, want %v", has, tc.wantPKI)
-			}
-			if wantYAML := tc.want.Role == Init; strings.Contains(got.ClusterYAML, "clusterName: sample") != wantYAML {
-				t.Errorf("ClusterYAML is %q", got.ClusterYAML)
-			}
+			expect.Equal(t, tc.wantPKI, got.PKI.Cluster.Certificate != nil && got.PKI.Etcd.Certificate != nil)
+			expect.Equal(t, tc.want.Role == Init, strings.Contains(got.ClusterYAML, "clusterName: sample"))
 			got.PKI, got.ClusterYAML = PKI{}, ""
 			expect.Equal(t, tc.want, got)
 		})
@@ -180,9 +169,7 @@ func TestReadRefuses(t *testing.T) {
 				t.Fatalf("the sample has no %q", tc.old)
 			}
 			_, err := Read(config(t, strings.ReplaceAll(tc.given, tc.old, tc.new)))
-			if err == nil || !strings.Contains(err.Error(), tc.wantError) {
-				t.Errorf("error %v, want one with %q", err, tc.wantError)
-			}
+			expect.Error(t, tc.wantError, err)
 		})
 	}
 }

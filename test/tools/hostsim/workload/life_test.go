@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/testr"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -167,11 +166,18 @@ func (l *lab) etcdLeader(node string) string {
 
 func (l *lab) allPods() []string {
 	l.t.Helper()
+	return l.pods(func(corev1.Pod) bool { return true })
+}
+
+// pods returns the names of all pods that a condition holds for.
+func (l *lab) pods(wanted func(corev1.Pod) bool) (names []string) {
+	l.t.Helper()
 	pods := &corev1.PodList{}
 	expect.NoError(l.t, l.api().List(l.t.Context(), pods))
-	var names []string
 	for _, pod := range pods.Items {
-		names = append(names, pod.Name)
+		if wanted(pod) {
+			names = append(names, pod.Name)
+		}
 	}
 	return names
 }
@@ -185,23 +191,18 @@ func TestMachinesFormACluster(t *testing.T) {
 	l.mustBoot(l.machine("cp-1", kubeadm.JoinControlPlane), l.machine("worker-0", kubeadm.JoinWorker))
 
 	node := l.node("cp-0")
-	want := &corev1.Node{Spec: corev1.NodeSpec{
-		ProviderID: "metal3://cp-0",
-		Taints:     []corev1.Taint{{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule}},
-	}}
-	expect.Equal(t, want.Spec, node.Spec)
+	want := corev1.NodeSpec{ProviderID: "metal3://cp-0", Taints: []corev1.Taint{{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule}}}
+	expect.Equal(t, want, node.Spec)
 	wantLabels := map[string]string{
 		"a": "b", corev1.LabelHostname: "cp-0", corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 		controlPlaneRole: "", corev1.LabelNodeExcludeBalancers: "",
 	}
 	expect.Equal(t, wantLabels, node.Labels)
 	wantAddresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeHostName, Address: "cp-0"}}
-	if diff := cmp.Diff(wantAddresses, node.Status.Addresses); diff != "" || !ready(node) || node.UID == "" {
-		t.Error(diff, node.Status.Conditions, node.UID)
-	}
-	if worker := l.node("worker-0"); len(worker.Spec.Taints) > 0 || !ready(worker) {
-		t.Error(worker.Spec, worker.Status.Conditions)
-	}
+	expect.Equal(t, wantAddresses, node.Status.Addresses)
+	worker := l.node("worker-0")
+	expect.Equal(t, []bool{true, true, true}, []bool{node.UID != "", ready(node), ready(worker)})
+	expect.Equal(t, nil, worker.Spec.Taints)
 	wantPods := []string{
 		"etcd-cp-0", "kube-apiserver-cp-0", "kube-controller-manager-cp-0", "kube-scheduler-cp-0",
 		"etcd-cp-1", "kube-apiserver-cp-1", "kube-controller-manager-cp-1", "kube-scheduler-cp-1",
@@ -303,12 +304,8 @@ func TestBootRefuses(t *testing.T) {
 				tc.change(&m)
 			}
 			err := l.Boot(t.Context(), m)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("error %v, want one with %q", err, tc.want)
-			}
-			if IsNotYet(err) != tc.wantYet {
-				t.Errorf("IsNotYet() = %v, want %v", IsNotYet(err), tc.wantYet)
-			}
+			expect.Error(t, tc.want, err)
+			expect.Equal(t, tc.wantYet, IsNotYet(err))
 		})
 	}
 }
@@ -342,9 +339,8 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{t: t, wakes: make(chan struct{}, 100), sample: sample.NewCluster(freeEndpoint(t))}
 	var err error
-	if l.Clusters, err = New(testr.New(t), func() { l.wakes <- struct{}{} }); err != nil {
-		t.Fatal(err)
-	}
+	l.Clusters, err = New(testr.New(t), func() { l.wakes <- struct{}{} })
+	expect.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- l.Start(ctx) }()
@@ -387,9 +383,7 @@ func (l *lab) machine(name string, role kubeadm.Role) Machine {
 func (l *lab) mustBoot(machines ...Machine) {
 	l.t.Helper()
 	for _, m := range machines {
-		if err := l.Boot(l.t.Context(), m); err != nil {
-			l.t.Fatalf("boot %s: %v", m.Node.Name, err)
-		}
+		expect.NoError(l.t, l.Boot(l.t.Context(), m))
 	}
 }
 
@@ -435,13 +429,7 @@ func (l *lab) node(name string) *corev1.Node {
 // readyPods returns the names of all pods that are ready.
 func (l *lab) readyPods() []string {
 	l.t.Helper()
-	pods := &corev1.PodList{}
-	expect.NoError(l.t, l.api().List(l.t.Context(), pods))
-	var names []string
-	for _, pod := range pods.Items {
-		if len(pod.Status.Conditions) == 1 && pod.Status.Conditions[0].Status == corev1.ConditionTrue {
-			names = append(names, pod.Name)
-		}
-	}
-	return names
+	return l.pods(func(pod corev1.Pod) bool {
+		return len(pod.Status.Conditions) == 1 && pod.Status.Conditions[0].Status == corev1.ConditionTrue
+	})
 }

@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -478,9 +477,8 @@ func TestParseDelays(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseDelays(tc.text)
-			if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.wantErr {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
+			expect.Equal(t, tc.want, got)
+			expect.Equal(t, tc.wantErr, err != nil)
 		})
 	}
 }
