@@ -40,9 +40,7 @@ import (
 // A claim of the name of the victim's, that names whatever the victim's names, is
 // another claim.
 func TestTenantForgingConsumerRefGetsNoHostOfAnother(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
-	host := w.host("host-0")
+	w, host := newPoolWithHost(t, nil)
 	victim := w.defend("machine")
 	w.bound(victim)
 	twin := w.attack("machine", func(c *bmov1alpha1.HostClaim) {
@@ -57,15 +55,13 @@ func TestTenantForgingConsumerRefGetsNoHostOfAnother(t *testing.T) {
 			APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Namespace: host.Namespace, Name: host.Name,
 		}
 	}))
-	w.OK(mallory.Delete(w.Ctx, twin))
-	w.AwaitGone(twin)
+	w.end(mallory, twin)
 	w.G.Expect(hosts.booted(host)).To(gomega.BeEmpty())
 	w.bound(victim)
 }
 
 func TestTenantCannotWriteTheStatusOfAClaim(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
+	w := newPool(t, nil)
 	host := w.host("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"owner": "alice"} })
 	victim := w.defend("machine")
 	w.bound(victim)
@@ -83,17 +79,14 @@ func TestTenantCannotWriteTheStatusOfAClaim(t *testing.T) {
 	w.forbidden(mallory.Status().Patch(w.Ctx, forged.DeepCopy(), client.MergeFrom(before)))
 	w.OK(mallory.Patch(w.Ctx, forged, client.MergeFrom(before))) // the status in it is dropped
 	w.expect(forged, associated, noHost)
-	w.OK(mallory.Delete(w.Ctx, forged))
-	w.AwaitGone(forged)
+	w.end(mallory, forged)
 	w.bound(victim)
 }
 
 // Managed fields are metadata, so every writer of a claim may write them. They
 // can keep the manager from the claim that carries them, and from no other.
 func TestForgedFieldManagersDoNotStopOthers(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
-	w.host("host-0")
+	w := newPool(t, nil, "host-0")
 	forged := []byte(`{"metadata":{"managedFields":[{"manager":"baremetal-operator","operation":"Update","subresource":"status",
 		"apiVersion":"metal3.io/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:poweredOn":{}}}}]}}`)
 	first := w.attack("first", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchLabels = map[string]string{"no": "host"} })
@@ -101,15 +94,12 @@ func TestForgedFieldManagersDoNotStopOthers(t *testing.T) {
 	w.OK(mallory.Patch(w.Ctx, first, client.RawPatch(types.MergePatchType, forged)))
 	w.bound(w.defend("machine"))
 	w.OK(mallory.Patch(w.Ctx, first, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
-	w.OK(mallory.Delete(w.Ctx, first))
-	w.AwaitGone(first)
+	w.end(mallory, first)
 }
 
 // A claim without finalizer would vanish and leave its host booked, unclean.
 func TestTenantStrippingTheFinalizerIsRefusedAndItsHostIsWiped(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
-	host := w.host("host-0")
+	w, host := newPoolWithHost(t, nil)
 	claim := w.attack("machine", withImage(goodURL, ""))
 	w.ready(claim)
 	strip := func(c *bmov1alpha1.HostClaim) { controllerutil.RemoveFinalizer(c, finalizer) }
@@ -150,8 +140,7 @@ func TestPausedClaimKeepsNoHostButItsOwn(t *testing.T) {
 		"DeleteForMove": "clusterctl.cluster.x-k8s.io/delete-for-move",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.policy(nil)
+			w := newPool(t, nil)
 			first := w.host("host-0")
 			claim := w.attack("machine", withImage(goodURL, ""))
 			w.ready(claim)
@@ -163,8 +152,7 @@ func TestPausedClaimKeepsNoHostButItsOwn(t *testing.T) {
 			w.G.Expect(idle.ResourceVersion).To(gomega.Equal(version), "nothing is written to it")
 			w.OK(change(w, mallory, claim, annotation(key, "")))
 			w.OK(mallory.Delete(w.Ctx, claim))
-			w.OK(mallory.Delete(w.Ctx, idle))
-			w.AwaitGone(idle)
+			w.end(mallory, idle)
 			w.bound(w.defend("machine"))
 
 			w.Read(claim)
@@ -183,9 +171,7 @@ func TestPausedClaimKeepsNoHostButItsOwn(t *testing.T) {
 
 // A server that is not managed could not be wiped, nor switched off.
 func TestTenantCannotForceItsServerToBeDetached(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
-	host := w.host("host-0")
+	w, host := newPoolWithHost(t, nil)
 	w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "machine"}, annotation("baremetalhost.metal3.io/detached", ""))), "detached")
 	claim := w.attack("machine", withImage(goodURL, ""))
 	w.ready(claim)
@@ -198,8 +184,7 @@ func TestTenantCannotForceItsServerToBeDetached(t *testing.T) {
 			g.Expect(key).To(gomega.Or(gomega.HavePrefix("hostclaim.metal3.io/"), gomega.Equal("clusterctl.cluster.x-k8s.io/block-move")))
 		}
 	}).Should(gomega.Succeed())
-	w.OK(mallory.Delete(w.Ctx, claim))
-	w.AwaitGone(claim)
+	w.end(mallory, claim)
 	w.pristine(host, 1)
 }
 
@@ -207,10 +192,7 @@ func TestTenantCannotForceItsServerToBeDetached(t *testing.T) {
 // infrastructure team has asked of it.
 func TestTenantCannotRebootServersOfOthersNorCallOffAReboot(t *testing.T) {
 	const held = "reboot.metal3.io/infra"
-	w := newWorld(t)
-	w.policy(nil)
-	w.host("host-0")
-	w.host("host-1")
+	w := newPool(t, nil, "host-0", "host-1")
 	victim, claim := w.defend("machine"), w.attack("machine")
 	theirs, own := w.bound(victim), w.bound(claim)
 	for _, host := range []client.ObjectKey{theirs, own} {
@@ -258,10 +240,7 @@ func TestTenantCannotSpoofTheLabelsThatAPolicyAsksFor(t *testing.T) {
 
 // The facts of a host are published under a name that follows from the claim's.
 func TestTenantCannotSquatTheNamesOfPublishedFacts(t *testing.T) {
-	w := newWorld(t)
-	w.policy(map[string]string{"hostclaim.metal3.io/publish-labels": "rack"})
-	w.host("host-0")
-	w.host("host-1")
+	w := newPool(t, map[string]string{"hostclaim.metal3.io/publish-labels": "rack"}, "host-0", "host-1")
 	w.forbidden(mallory.Create(w.Ctx, &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: "m-hostclaim"}}))
 	w.forbidden(mallory.Create(w.Ctx, &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: "m-hostclaim"}}))
 	long := strings.Repeat("m", 250)
@@ -283,10 +262,7 @@ func TestTenantCannotSquatTheNamesOfPublishedFacts(t *testing.T) {
 // Owner references of a claim may name anything by UID. Nothing that the manager
 // makes or removes follows them.
 func TestOwnerReferencesToForeignObjectsReachNothing(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
-	w.host("host-0")
-	w.host("host-1")
+	w := newPool(t, nil, "host-0", "host-1")
 	w.MakeSecret(w.mallory, "boot", "value", "of mallory")
 	victim := w.defend("machine", withImage(goodURL, ""))
 	theirs := w.ready(victim)
@@ -310,33 +286,26 @@ func TestOwnerReferencesToForeignObjectsReachNothing(t *testing.T) {
 	w.G.Expect(copied.Items[0].OwnerReferences).To(gomega.Equal([]metav1.OwnerReference{
 		{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: own.Name, UID: own.UID},
 	}))
-	w.OK(mallory.Delete(w.Ctx, claim))
-	w.AwaitGone(claim)
+	w.end(mallory, claim)
 	w.ready(victim)
-	w.OK(alice.Delete(w.Ctx, victim))
-	w.AwaitGone(victim)
+	w.end(alice, victim)
 	w.pristine(theirs, 1)
 }
 
 // A label that stands for a reservation does not spare a server the wipe.
 func TestNodeReuseLabelDoesNotKeepAHostUncleaned(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
-	host := w.host("host-0")
+	w, host := newPoolWithHost(t, nil)
 	claim := w.attack("machine", withImage(goodURL, ""), label("infrastructure.cluster.x-k8s.io/node-reuse", "mine"))
 	w.ready(claim)
 	w.G.Expect(w.readHost(host).Labels).NotTo(gomega.HaveKey("infrastructure.cluster.x-k8s.io/node-reuse"))
-	w.OK(mallory.Delete(w.Ctx, claim))
-	w.AwaitGone(claim)
+	w.end(mallory, claim)
 	w.pristine(host, 1)
 	w.bound(w.defend("machine"))
 }
 
 // A tenant that cannot have a host cannot get it by changing what was agreed upon.
 func TestTenantCannotSwapItsServerOrWhatItRunsUnderTheBind(t *testing.T) {
-	w := newWorld(t)
-	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://good\.example/.*`})
-	w.host("host-0")
+	w := newPool(t, map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://good\.example/.*`}, "host-0")
 	w.host("host-1", func(h *bmov1alpha1.BareMetalHost) {
 		h.Labels = map[string]string{"gpu": "yes"}
 		h.Spec.ConsumerRef = &corev1.ObjectReference{Name: "kept"}
@@ -353,9 +322,7 @@ func TestTenantCannotSwapItsServerOrWhatItRunsUnderTheBind(t *testing.T) {
 
 // A finalizer of the tenant's own holds its claim, and not the server.
 func TestOwnFinalizerOfATenantDoesNotKeepTheHost(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
-	host := w.host("host-0")
+	w, host := newPoolWithHost(t, nil)
 	claim := w.attack("machine", withImage(goodURL, ""), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/mine"} })
 	w.ready(claim)
 	w.OK(mallory.Delete(w.Ctx, claim))
@@ -373,8 +340,7 @@ func TestOwnFinalizerOfATenantDoesNotKeepTheHost(t *testing.T) {
 // What a claim reports about namespaces that do not admit it is the same whether they exist, and
 // have hosts, or not.
 func TestTenantCannotFindOutAboutNamespacesThatDoNotAdmitIt(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
+	w := newPool(t, nil)
 	others := &world{Story: w.Story, infra: server.Namespace(t, "others", nil)}
 	others.host("secret-0", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
 	in := func(namespace string) edit {

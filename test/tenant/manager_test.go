@@ -219,9 +219,7 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 // A server that its tenant found unhealthy goes back marked, where policy permits it, and
 // only if the tenant has used it: a pool is not used up by claims that come and go.
 func TestUnhealthyServerOfATenantIsMarkedOnceItWasUsed(t *testing.T) {
-	w := newWorld(t)
-	w.policy(map[string]string{"hostclaim.metal3.io/allow-unhealthy-mark": "true"})
-	host := w.host("host-0")
+	w, host := newPoolWithHost(t, map[string]string{"hostclaim.metal3.io/allow-unhealthy-mark": "true"})
 	unhealthy := func(c *bmov1alpha1.HostClaim) {
 		c.Annotations = map[string]string{"hostclaim.metal3.io/unhealthy": "true"}
 	}
@@ -239,8 +237,7 @@ func TestUnhealthyServerOfATenantIsMarkedOnceItWasUsed(t *testing.T) {
 		} else {
 			w.bound(claim)
 		}
-		w.OK(mallory.Delete(w.Ctx, claim))
-		w.AwaitGone(claim)
+		w.end(mallory, claim)
 		_, marked := w.readHost(host).Annotations["capm3.metal3.io/unhealthy"]
 		w.G.Expect(marked).To(gomega.Equal(story.used), story.name)
 		w.G.Expect(w.readHost(host).Spec.ConsumerRef).To(gomega.BeNil())

@@ -328,8 +328,7 @@ func TestRulesLetOldFaultsBe(t *testing.T) {
 	w.OK(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, "baremetalhost.metal3.io/detached") }))
 	w.refused(change(w, mallory, bound, annotation("baremetalhost.metal3.io/detached", "")), "is not accepted")
 
-	w.OK(mallory.Delete(w.Ctx, waiting))
-	w.AwaitGone(waiting)
+	w.end(mallory, waiting)
 	w.OK(mallory.Delete(w.Ctx, bound))
 	manager, err := client.New(server.As(harness.HostClaimAccount()), client.Options{Scheme: server.Scheme})
 	w.OK(err)

@@ -224,6 +224,24 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// newPool is a world whose policy admits both tenants, with hosts that are free.
+func newPool(t *testing.T, annotations map[string]string, names ...string) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.policy(annotations)
+	for _, name := range names {
+		w.host(name)
+	}
+	return w
+}
+
+// newPoolWithHost is the same with one host, which it returns.
+func newPoolWithHost(t *testing.T, annotations map[string]string) (*world, client.ObjectKey) {
+	t.Helper()
+	w := newPool(t, annotations)
+	return w, w.host("host-0")
+}
+
 // admit gives a user the role of a tenant in a namespace.
 func (w *world) admit(who client.Client, user, namespace string) {
 	w.T.Helper()
@@ -320,13 +338,23 @@ func change[T client.Object](w *world, who client.Client, o T, edit func(T), opt
 	return who.Patch(w.Ctx, o, client.MergeFrom(before), options...)
 }
 
-// expect waits until a condition of a claim is as given.
-func (w *world) expect(claim *bmov1alpha1.HostClaim, kind, want string) {
+// end deletes a claim, and waits until it is gone.
+func (w *world) end(who client.Client, claim *bmov1alpha1.HostClaim) {
+	w.T.Helper()
+	w.OK(who.Delete(w.Ctx, claim))
+	w.AwaitGone(claim)
+}
+
+// expect waits until a condition of a claim is as given, whose message then has the parts.
+func (w *world) expect(claim *bmov1alpha1.HostClaim, kind, want string, parts ...string) {
 	w.T.Helper()
 	w.G.Eventually(func() string {
 		w.Read(claim)
 		return harness.Condition(claim.Status.Conditions, kind)
 	}).Should(gomega.Equal(want), claim.Name+": "+kind)
+	for _, part := range parts {
+		w.G.Expect(harness.Message(claim.Status.Conditions, kind)).To(gomega.ContainSubstring(part))
+	}
 }
 
 // bound waits until a claim has its host.
