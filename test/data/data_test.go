@@ -57,8 +57,7 @@ networkData:
 
 func TestTheDataOfAMachineIsRendered(t *testing.T) {
 	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", nodes)
+	tn.templateWithPool()
 	m := tn.machine("m")
 	claim := tn.claim(m, "nodes")
 
@@ -168,7 +167,7 @@ func TestAnAddressStaysWhileItsMachineLives(t *testing.T) {
 	_, claim, data := tn.renderedMachine()
 	// Everything that can be deleted is; the machine still holds its claim.
 	ipClaim := &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0-pool"}}
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
+	template := find(tn, "nodes", &infrav1.Metal3DataTemplate{})
 	for _, o := range []client.Object{claim, data, ipClaim, template} {
 		tn.G.Expect(tn.Delete(tn.Ctx, o)).To(gomega.Succeed())
 	}
@@ -192,8 +191,7 @@ func TestARenderedSecretThatIsDeletedIsRenderedAgain(t *testing.T) {
 	tn := newTenant(t)
 	tn.renderedMachine()
 	before, _ := tn.ready("nodes-0")
-	secret := &corev1.Secret{}
-	tn.G.Expect(tn.Find("m-metadata", secret)).To(gomega.Succeed())
+	secret := find(tn, "m-metadata", &corev1.Secret{})
 	tn.G.Expect(tn.Delete(tn.Ctx, secret)).To(gomega.Succeed())
 	again := &corev1.Secret{}
 	tn.Await(tn.Named("m-metadata", again), func(g gomega.Gomega) { g.Expect(again.UID).NotTo(gomega.Equal(secret.UID)) })
@@ -239,12 +237,11 @@ func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
 
 func TestDataWhoseClaimVanishedIsReleased(t *testing.T) {
 	tn := newTenant(t)
-	_, claim, data := tn.renderedMachine()
+	_, claim, _ := tn.renderedMachine()
 	// A user takes all finalizers off: the usual order cannot be kept.
 	tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
 	tn.Edit(claim, func() { claim.Finalizers = nil })
-	tn.gone("nodes-0", data)
-	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+	tn.gaveBack("nodes-0")
 }
 
 func TestClaimsOfDataThatVanishedAreReleased(t *testing.T) {
@@ -267,8 +264,7 @@ func TestClaimsOfDataThatVanishedAreReleased(t *testing.T) {
 // renderedMachine makes a machine m whose claim has Metal3Data nodes-0 with its secrets.
 func (tn *tenant) renderedMachine() (*infrav1.Metal3Machine, *infrav1.Metal3DataClaim, *infrav1.Metal3Data) {
 	tn.T.Helper()
-	tn.pool("pool")
-	tn.template("nodes", nodes)
+	tn.templateWithPool()
 	m := tn.machine("m")
 	tn.bind(m)
 	claim, data := tn.claim(m, "nodes"), &infrav1.Metal3Data{}
@@ -317,9 +313,8 @@ func TestAttackForegroundDeletionOfAClaim(t *testing.T) {
 	tn.OK(tn.Delete(tn.Ctx, m))
 	tn.Edit(claim, func() { controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) })
 	tn.gone("m", claim)
-	tn.gone("nodes-0", data)
-	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
+	tn.gaveBack("nodes-0")
+	template := find(tn, "nodes", &infrav1.Metal3DataTemplate{})
 	tn.OK(tn.Delete(tn.Ctx, template))
 	tn.gone("nodes", template)
 }
@@ -335,8 +330,7 @@ func TestDataThatLostClaimAndReferenceIsLetGo(t *testing.T) {
 	tn.gone("m", claim)
 	tn.OK(tn.Delete(tn.Ctx, data))
 	tn.pauses(false)
-	tn.gone("nodes-0", data)
-	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+	tn.gaveBack("nodes-0")
 }
 
 // TestAttackForgedData has a user of the namespace make Metal3Datas that name the claim of

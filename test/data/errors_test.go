@@ -236,8 +236,7 @@ func TestAnExhaustedPoolIsAskedAgainWhenItChanges(t *testing.T) {
 	tn.template("nodes", nodes)
 	first := tn.joins("first", "nodes")
 	tn.ready("nodes-0")
-	kept := &ipamv1alpha1.IPClaim{}
-	tn.G.Expect(tn.Find("nodes-0-pool", kept)).To(gomega.Succeed())
+	kept := find(tn, "nodes-0-pool", &ipamv1alpha1.IPClaim{})
 
 	tn.joins("second", "nodes")
 	tn.waits("nodes-1", infrav1.AddressUnavailableReason, "Exhausted", "extend the pool")
@@ -262,8 +261,7 @@ func TestAnExhaustedPoolIsAskedAgainWhenItChanges(t *testing.T) {
 		g.Expect(later.Status.ErrorMessage).NotTo(gomega.BeNil(), "still no address is free")
 	})
 
-	still := &ipamv1alpha1.IPClaim{}
-	tn.G.Expect(tn.Find("nodes-0-pool", still)).To(gomega.Succeed())
+	still := find(tn, "nodes-0-pool", &ipamv1alpha1.IPClaim{})
 	tn.G.Expect(still.UID).To(gomega.Equal(kept.UID), "an address that was given is kept")
 	tn.release(first)
 	metaData, _ = tn.ready("nodes-2")
@@ -334,8 +332,7 @@ func TestASecretOfAUserIsTakenAsItIsAndNeverTakenOver(t *testing.T) {
 
 func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
 	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", nodes)
+	tn.templateWithPool()
 	for name, claimFirst := range map[string]bool{"machine-first": false, "claim-first": true} {
 		m := tn.machine(name)
 		tn.bind(m)
@@ -356,8 +353,7 @@ func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
 			tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
 		}
 		tn.gone(name, claim)
-		tn.gone("nodes-0", &infrav1.Metal3Data{})
-		tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+		tn.gaveBack("nodes-0")
 	}
 }
 
@@ -391,12 +387,11 @@ func TestAnObjectAboveTheDataMayComeLate(t *testing.T) {
 func TestDataWithoutATemplateCanGo(t *testing.T) {
 	tn := newTenant(t)
 	_, claim, _ := tn.renderedMachine()
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
+	template := find(tn, "nodes", &infrav1.Metal3DataTemplate{})
 	tn.G.Expect(tn.Delete(tn.Ctx, template)).To(gomega.Succeed())
 	tn.Edit(template, func() { template.Finalizers = nil })
 	tn.gone("nodes", template)
 	tn.release(claim)
 	tn.gone("m", claim)
-	tn.gone("nodes-0", &infrav1.Metal3Data{})
-	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+	tn.gaveBack("nodes-0")
 }

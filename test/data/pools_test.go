@@ -338,8 +338,7 @@ func TestClustersShareATemplate(t *testing.T) {
 	for cluster, name := range of {
 		metaData, _ := tn.ready(name)
 		tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("index", name[len(name)-1:]))
-		data := &infrav1.Metal3Data{}
-		tn.G.Expect(tn.Find(name, data)).To(gomega.Succeed())
+		data := find(tn, name, &infrav1.Metal3Data{})
 		for _, owner := range data.OwnerReferences {
 			tn.G.Expect(owner.Kind).To(gomega.BeElementOf("Metal3DataClaim", "Metal3Machine"), "its template does not own it")
 		}
@@ -348,14 +347,11 @@ func TestClustersShareATemplate(t *testing.T) {
 			tn.G.Expect(o.GetLabels()).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, cluster))
 		}
 	}
-	kept := &infrav1.Metal3Data{}
-	tn.G.Expect(tn.Find("nodes-1", kept)).To(gomega.Succeed())
+	kept := find(tn, "nodes-1", &infrav1.Metal3Data{})
 
 	tn.release(claims[clusterName])
-	tn.gone("nodes-0", &infrav1.Metal3Data{})
-	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
-	still := &infrav1.Metal3Data{}
-	tn.G.Expect(tn.Find("nodes-1", still)).To(gomega.Succeed())
+	tn.gaveBack("nodes-0")
+	still := find(tn, "nodes-1", &infrav1.Metal3Data{})
 	tn.G.Expect(still.UID).To(gomega.Equal(kept.UID))
 	tn.G.Expect(tn.Find("nodes-1-pool", &ipamv1alpha1.IPClaim{})).To(gomega.Succeed())
 
@@ -372,8 +368,7 @@ func TestClustersShareATemplate(t *testing.T) {
 // new one waits, and has an address of its own.
 func TestNewDataDoesNotAdoptADyingClaim(t *testing.T) {
 	tn := newTenant(t)
-	tn.pool("pool")
-	tn.template("nodes", nodes)
+	tn.templateWithPool()
 	const slow = "example.com/slow"
 	dying := &ipamv1alpha1.IPClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-pool", Finalizers: []string{slow}},
@@ -399,8 +394,7 @@ func TestNewDataDoesNotAdoptADyingClaim(t *testing.T) {
 
 	tn.Edit(dying, func() { dying.Finalizers = []string{poolFinalizer} })
 	tn.ready("nodes-0")
-	fresh := &ipamv1alpha1.IPClaim{}
-	tn.G.Expect(tn.Find("nodes-0-pool", fresh)).To(gomega.Succeed())
+	fresh := find(tn, "nodes-0-pool", &ipamv1alpha1.IPClaim{})
 	tn.G.Expect(fresh.UID).NotTo(gomega.Equal(dying.UID))
 	tn.G.Expect(fresh.Status.Address).NotTo(gomega.BeNil())
 }

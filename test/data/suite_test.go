@@ -251,8 +251,7 @@ func (tn *tenant) rendered(owner *infrav1.Metal3Data, ref *corev1.SecretReferenc
 	if ref == nil {
 		return nil
 	}
-	secret := &corev1.Secret{}
-	tn.G.Expect(tn.Find(ref.Name, secret)).To(gomega.Succeed())
+	secret := find(tn, ref.Name, &corev1.Secret{})
 	tn.G.Expect(secret.Type).To(gomega.BeEquivalentTo(infrav1.RenderedSecretType))
 	tn.G.Expect(secret.Labels).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, owner.Labels[clusterv1.ClusterNameLabel]))
 	tn.G.Expect(metav1.IsControlledBy(secret, owner)).To(gomega.BeTrue())
@@ -261,8 +260,28 @@ func (tn *tenant) rendered(owner *infrav1.Metal3Data, ref *corev1.SecretReferenc
 	return content
 }
 
+// templateWithPool makes the template nodes, and the pool that it asks.
+func (tn *tenant) templateWithPool() {
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+}
+
+// find reads an object by its name.
+func find[T client.Object](tn *tenant, name string, o T) T {
+	tn.T.Helper()
+	tn.OK(tn.Find(name, o))
+	return o
+}
+
+// gaveBack expects a Metal3Data to be gone with its claim on the pool.
+func (tn *tenant) gaveBack(name string) {
+	tn.T.Helper()
+	tn.gone(name, &infrav1.Metal3Data{})
+	tn.gone(name+"-pool", &ipamv1alpha1.IPClaim{})
+}
+
 // gone expects an object not to exist any more.
 func (tn *tenant) gone(name string, o client.Object) {
-	tn.G.EventuallyWithOffset(1, func() error { return client.IgnoreNotFound(tn.Find(name, o)) }).Should(gomega.Succeed())
-	tn.G.EventuallyWithOffset(1, func() bool { return tn.Find(name, o) != nil }).Should(gomega.BeTrue())
+	tn.T.Helper()
+	tn.AwaitGone(tn.Named(name, o))
 }

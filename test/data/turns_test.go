@@ -142,7 +142,7 @@ func TestAPausedTemplateTakesNoClaims(t *testing.T) {
 	tn.template("nodes", plain)
 	served := tn.joins("first", "nodes")
 	tn.ready("nodes-0")
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
+	template := find(tn, "nodes", &infrav1.Metal3DataTemplate{})
 	tn.pause(template)
 
 	claim := tn.joins("second", "nodes")

@@ -26,10 +26,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // This file plays all actors but the provider manager.
@@ -196,12 +198,36 @@ func (tn *tenant) claimed() *bmov1alpha1.HostClaim {
 	return claim
 }
 
-// asks makes a Cluster and a machine that asks for a host.
-func (tn *tenant) asks(change ...func(*infrav1.Metal3Machine)) *bmov1alpha1.HostClaim {
+// begins makes a Cluster and a machine with its user data.
+func (tn *tenant) begins(change ...func(*infrav1.Metal3Machine)) {
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine(change...)
+}
+
+// asks is begins for a machine that asks for a host here, and returns its claim.
+func (tn *tenant) asks(change ...func(*infrav1.Metal3Machine)) *bmov1alpha1.HostClaim {
+	tn.begins(change...)
 	return tn.claimed()
+}
+
+// find reads an object by its name.
+func find[T client.Object](tn *tenant, name string, o T) T {
+	tn.T.Helper()
+	tn.OK(tn.Find(name, o))
+	return o
+}
+
+// shown is an object with conditions.
+type shown interface {
+	client.Object
+	GetConditions() []metav1.Condition
+}
+
+// shows waits until a condition of an object is as given.
+func (tn *tenant) shows(name string, o shown, kind, want string) {
+	tn.T.Helper()
+	tn.Await(tn.Named(name, o), func(g gomega.Gomega) { g.Expect(harness.Condition(o.GetConditions(), kind)).To(gomega.Equal(want)) })
 }
 
 // runs gives the machine, whose claim is with the holder, a server.

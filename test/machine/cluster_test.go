@@ -26,7 +26,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // withEndpoint gives a Metal3Cluster its endpoint.
@@ -62,9 +61,7 @@ func (tn *tenant) infrastructure(change ...func(*infrav1.Metal3Cluster)) *cluste
 // ready expects the Ready condition of the Metal3Cluster to have status and reason.
 func (tn *tenant) ready(status metav1.ConditionStatus, reason string) *infrav1.Metal3Cluster {
 	infra := &infrav1.Metal3Cluster{}
-	tn.Await(tn.Named(clusterName, infra), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(infra.Status.Conditions, "Ready")).To(gomega.Equal(string(status) + "/" + reason))
-	})
+	tn.shows(clusterName, infra, "Ready", string(status)+"/"+reason)
 	return infra
 }
 
@@ -90,11 +87,9 @@ func TestClusterEndpoint(t *testing.T) {
 	tn.G.Expect(tn.Delete(tn.Ctx, infra)).To(gomega.Succeed())
 	tn.ready(metav1.ConditionFalse, "Deleting")
 	m := &infrav1.Metal3Machine{}
-	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
-	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
+	tn.deleted(machineName, m)
 	tn.gone(machineName, m)
 	owner := &clusterv1.Machine{}
-	tn.G.Expect(tn.Find(machineName, owner)).To(gomega.Succeed())
-	tn.G.Expect(tn.Delete(tn.Ctx, owner)).To(gomega.Succeed())
+	tn.deleted(machineName, owner)
 	tn.gone(clusterName, infra)
 }

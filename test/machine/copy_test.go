@@ -58,8 +58,7 @@ func TestRemoteCopy(t *testing.T) {
 	tn.waits("AssociateBareMetalHost", "HostClaimTakenOver", "copy")
 	tn.G.Expect(s.only().Spec.ConsumerRef.UID).To(gomega.BeEquivalentTo("of-the-copy"))
 	m := &infrav1.Metal3Machine{}
-	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
-	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
+	tn.deleted(machineName, m)
 	tn.gone(machineName, m)
 	tn.G.Expect(s.only().DeletionTimestamp).To(gomega.BeNil())
 }
@@ -68,10 +67,8 @@ func TestRemoteCopy(t *testing.T) {
 // name. The copy gets a claim of its own.
 func TestRemoteClone(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
-	m := &infrav1.Metal3Machine{}
-	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
-	owner := &clusterv1.Machine{}
-	tn.G.Expect(tn.Find(machineName, owner)).To(gomega.Succeed())
+	m := find(tn, machineName, &infrav1.Metal3Machine{})
+	owner := find(tn, machineName, &clusterv1.Machine{})
 	owner.Name, owner.ResourceVersion, owner.UID = "twin", "", ""
 	owner.Spec.InfrastructureRef.Name = "twin"
 	twin := m.DeepCopy()
@@ -94,9 +91,7 @@ func TestRemoteClone(t *testing.T) {
 func (tn *tenant) move(m *infrav1.Metal3Machine) types.UID {
 	c := &clusterv1.Cluster{}
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal("True/Paused"))
-	})
+	tn.shows(machineName, m, "Paused", "True/Paused")
 	again := m.DeepCopy()
 	tn.Edit(tn.Named(machineName, m), func() { m.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} })
 	again.UID, again.ResourceVersion, again.Status = "", "", infrav1.Metal3MachineStatus{}

@@ -65,8 +65,7 @@ func TestRemoteDeletion(t *testing.T) {
 			s.bind()
 			tc.trouble(tn, s)
 			m := &infrav1.Metal3Machine{}
-			tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
-			tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
+			tn.deleted(machineName, m)
 			tn.identity("False/" + tc.reason)
 			tn.waits("HostClaimReady", "DeletionFailed", infrav1.AbandonClaimAnnotation)
 			tn.waits("Ready", "Deleting", infrav1.AbandonClaimAnnotation)
@@ -120,9 +119,7 @@ func TestRemoteAbandoned(t *testing.T) {
 // once, whatever its credentials are.
 func TestRemoteNeverClaimed(t *testing.T) {
 	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine(withIdentityRef)
+	tn.begins(withIdentityRef)
 	m := tn.identity("False/SecretNotFound")
 	tn.G.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.OriginKey))
 	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())

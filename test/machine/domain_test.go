@@ -100,8 +100,7 @@ func (tn *tenant) rendersByDomain(holder *tenant, change ...func(*infrav1.Metal3
 	tn.Edit(machineTemplate, func() { machineTemplate.Spec.FailureDomainDataTemplates[0].DataTemplate.Name = "later" })
 	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.waits("HostClaimReady", "Deprovisioning")
-	dataClaim := &infrav1.Metal3DataClaim{}
-	tn.G.Expect(tn.Find(machineName, dataClaim)).To(gomega.Succeed())
+	dataClaim := find(tn, machineName, &infrav1.Metal3DataClaim{})
 	tn.G.Expect(dataClaim.Spec.Template.Name).To(gomega.Equal("template-row-1"))
 	tn.G.Expect(dataClaim.Annotations).To(gomega.HaveKeyWithValue("hostclaim.metal3.io/failure-domain", "row-1"))
 }

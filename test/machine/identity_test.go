@@ -35,9 +35,7 @@ import (
 func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant, *site, *bmov1alpha1.HostClaim) {
 	t.Helper()
 	tn, s := newTenantOfSite(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine(append(change, withIdentityRef)...)
+	tn.begins(append(change, withIdentityRef)...)
 	claim := s.only()
 	tn.identity("True/Connected")
 	return tn, s, claim
@@ -109,8 +107,7 @@ func TestIdentityKept(t *testing.T) {
 		tn.infrastructure(withEndpoint, withHosts)
 		tn.machine()
 		s.only()
-		tn.G.Expect(tn.Find(clusterName, infra)).To(gomega.Succeed())
-		tn.G.Expect(tn.Delete(tn.Ctx, infra)).To(gomega.Succeed())
+		tn.deleted(clusterName, infra)
 		tn.Edit(tn.Named(clusterName, infra), func() { infra.Finalizers = nil })
 		tn.gone(clusterName, infra)
 		m := tn.identity("True/Connected", kubeconfigSecret)
@@ -125,9 +122,7 @@ func TestIdentityKept(t *testing.T) {
 		tn.machine()
 		tn.claimed()
 		tn.Edit(tn.Named(clusterName, infra), func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
-		tn.Await(tn.Named(clusterName, infra), func(g gomega.Gomega) {
-			g.Expect(harness.Condition(infra.Status.Conditions, "IdentityReady")).To(gomega.Equal("True/Connected"))
-		})
+		tn.shows(clusterName, infra, "IdentityReady", "True/Connected")
 		m := tn.runs(tn)
 		tn.G.Expect(harness.Condition(m.Status.Conditions, "IdentityReady")).To(gomega.Equal("True/NotUsed"))
 		tn.G.Expect(s.claims()).To(gomega.BeEmpty())
@@ -141,9 +136,7 @@ func TestIdentityPaused(t *testing.T) {
 	c := &clusterv1.Cluster{}
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
 	m := &infrav1.Metal3Machine{}
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal("True/Paused"))
-	})
+	tn.shows(machineName, m, "Paused", "True/Paused")
 	s.bind()
 	secret := &corev1.Secret{}
 	tn.G.Consistently(func() error { return s.Find(s.claim+"-userdata", secret) }, "500ms").ShouldNot(gomega.Succeed())

@@ -23,6 +23,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -133,8 +134,7 @@ func (tn *tenant) updatesInPlace(holder *tenant, change ...func(*infrav1.Metal3M
 		g.Expect(response.Status).To(gomega.Equal(runtimehooksv1.ResponseStatusSuccess), response.Message)
 		g.Expect(response.RetryAfterSeconds).To(gomega.BeNumerically(">", 0))
 	}).Should(gomega.Succeed())
-	owner := &clusterv1.Machine{}
-	tn.G.Expect(tn.Find(machineName, owner)).To(gomega.Succeed())
+	owner := find(tn, machineName, &clusterv1.Machine{})
 	tn.G.Expect(owner.Spec.Bootstrap.DataSecretName).To(gomega.BeNil())
 	holder.Await(holder.Named(holder.claim, claim), func(g gomega.Gomega) {
 		g.Expect(claim.Spec.Image.URL).To(gomega.HaveSuffix("/next.qcow2"))
@@ -193,11 +193,8 @@ func (tn *tenant) joins() *bootstrapv1.KubeadmConfig {
 func (tn *tenant) chosen(m *infrav1.Metal3Machine, config *bootstrapv1.KubeadmConfig) {
 	owner := &clusterv1.Machine{}
 	mark := func(o client.Object) {
-		annotations := o.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[clusterv1.UpdateInProgressAnnotation] = ""
+		annotations := map[string]string{clusterv1.UpdateInProgressAnnotation: ""}
+		maps.Copy(annotations, o.GetAnnotations())
 		o.SetAnnotations(annotations)
 	}
 	tn.Edit(tn.Named(machineName, m), func() { mark(m); m.Spec.Image.URL = "http://images.example/next.qcow2" })

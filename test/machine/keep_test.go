@@ -96,9 +96,7 @@ func (tn *tenant) pause(paused bool) {
 		want = "True/Paused"
 	}
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = &paused })
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal(want))
-	})
+	tn.shows(machineName, m, "Paused", want)
 }
 
 // ownsClaim expects the machine to have its claim as clusterctl moves it.

@@ -110,7 +110,5 @@ func (tn *tenant) publish(labels map[string]string) {
 func (tn *tenant) labels(want string) {
 	tn.T.Helper()
 	m := &infrav1.Metal3Machine{}
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(m.Status.Conditions, infrav1.NodeLabelsSynchronizedCondition)).To(gomega.Equal(want))
-	})
+	tn.shows(machineName, m, infrav1.NodeLabelsSynchronizedCondition, want)
 }

@@ -48,8 +48,7 @@ func TestMachineJoins(t *testing.T) {
 	})
 
 	claim := tn.claimed()
-	m := &infrav1.Metal3Machine{}
-	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	m := find(tn, machineName, &infrav1.Metal3Machine{})
 	want := bmov1alpha1.HostClaimSpec{
 		HostSelector: bmov1alpha1.HostSelector{
 			MatchExpressions: []bmov1alpha1.HostSelectorRequirement{{Key: "gpu", Operator: "exists", Values: []string{}}},
@@ -169,8 +168,7 @@ func TestForeignClaim(t *testing.T) {
 	tn.cluster()
 	tn.machine()
 	tn.waits("AssociateBareMetalHost", "HostClaimNameTaken", machineName, "delete it")
-	claim := &bmov1alpha1.HostClaim{}
-	tn.G.Expect(tn.Find(machineName, claim)).To(gomega.Succeed())
+	claim := find(tn, machineName, &bmov1alpha1.HostClaim{})
 	tn.G.Expect(claim.ResourceVersion).To(gomega.Equal(foreign.ResourceVersion))
 	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
 	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.UID).NotTo(gomega.Equal(foreign.UID)) })
@@ -181,8 +179,7 @@ func TestClaimUnderAnotherName(t *testing.T) {
 	tn := newTenant(t)
 	tn.cluster()
 	tn.machine() // waits for its bootstrap secret
-	m := &infrav1.Metal3Machine{}
-	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	m := find(tn, machineName, &infrav1.Metal3Machine{})
 	reserved := &bmov1alpha1.HostClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "reserved-7"},
 		Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
@@ -226,8 +223,7 @@ func TestData(t *testing.T) {
 
 	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.waits("HostClaimReady", "Deprovisioning")
-	dataClaim := &infrav1.Metal3DataClaim{}
-	tn.G.Expect(tn.Find(machineName, dataClaim)).To(gomega.Succeed())
+	dataClaim := find(tn, machineName, &infrav1.Metal3DataClaim{})
 	tn.G.Expect(dataClaim.DeletionTimestamp).To(gomega.BeNil(), "the addresses of a running server are not given away")
 	tn.release()
 	tn.gone(machineName, m)
@@ -273,17 +269,13 @@ func TestPausedCluster(t *testing.T) {
 		g.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(clusterv1.PausedAnnotation, infrav1.MachineFieldOwner))
 	})
 	m := &infrav1.Metal3Machine{}
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal("True/Paused"))
-	})
+	tn.shows(machineName, m, "Paused", "True/Paused")
 	tn.movesWithItsClaim()
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = nil })
 	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {
 		g.Expect(claim.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
 	})
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(m.Status.Conditions, "Paused")).To(gomega.Equal("False/NotPaused"))
-	})
+	tn.shows(machineName, m, "Paused", "False/NotPaused")
 }
 
 // movesWithItsClaim plays a hostclaim manager that lets the claim be moved after a while.
@@ -292,9 +284,7 @@ func (tn *tenant) movesWithItsClaim() {
 	claim, m := &bmov1alpha1.HostClaim{}, &infrav1.Metal3Machine{}
 	says := func(status metav1.ConditionStatus, reason string) {
 		tn.claimStatus(func(*bmov1alpha1.HostClaim) {}, metav1.Condition{Type: infrav1.MovableCondition, Status: status, Reason: reason})
-		tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
-			g.Expect(harness.Condition(m.Status.Conditions, infrav1.MovableCondition)).To(gomega.Equal(string(status) + "/" + reason))
-		})
+		tn.shows(machineName, m, infrav1.MovableCondition, string(status)+"/"+reason)
 	}
 	tn.Edit(tn.Named(machineName, claim), func() {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
@@ -329,9 +319,7 @@ func (tn *tenant) gone(name string, o client.Object) {
 // by, and everything else goes on.
 func TestEditedAfterTheBind(t *testing.T) {
 	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine()
+	tn.begins()
 	chosen := tn.claimed().Spec
 	tn.claimStatus(func(*bmov1alpha1.HostClaim) {},
 		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoBareMetalHost"})

@@ -43,8 +43,7 @@ func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 	tn.G.Expect(m.Status.MetaData).To(gomega.Equal(want))
 	tn.G.Expect(harness.Condition(m.Status.Conditions, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
 
-	secret := &corev1.Secret{}
-	tn.G.Expect(tn.Find(nameSecret, secret)).To(gomega.Succeed())
+	secret := find(tn, nameSecret, &corev1.Secret{})
 	tn.G.Expect(metav1.IsControlledBy(secret, m)).To(gomega.BeTrue())
 	var values map[string]string
 	tn.G.Expect(yaml.UnmarshalStrict(secret.Data["metaData"], &values)).To(gomega.Succeed())
@@ -105,8 +104,7 @@ func TestSecretOfTheNameIsInTheWay(t *testing.T) {
 			tn.waits("Metal3DataReady", "SecretNameTaken", nameSecret, tc.says)
 			tc.mend(tn, secret)
 			tn.provision()
-			used := &corev1.Secret{}
-			tn.G.Expect(tn.Find(nameSecret, used)).To(gomega.Succeed())
+			used := find(tn, nameSecret, &corev1.Secret{})
 			tn.G.Expect(string(used.Data["metaData"])).To(gomega.ContainSubstring(tc.want))
 			tn.G.Expect(tn.claimed().Spec.MetaData.Name).To(gomega.Equal(nameSecret))
 		})

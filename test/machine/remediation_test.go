@@ -106,8 +106,7 @@ func (tn *tenant) joined(holder *tenant, change ...func(*infrav1.Metal3Machine))
 
 // remedy makes the remediation of the machine, as a MachineHealthCheck does.
 func (tn *tenant) remedy() *infrav1.Metal3Remediation {
-	owner := &clusterv1.Machine{}
-	tn.OK(tn.Find(machineName, owner))
+	owner := find(tn, machineName, &clusterv1.Machine{})
 	r := &infrav1.Metal3Remediation{ObjectMeta: metav1.ObjectMeta{
 		Name: machineName, Labels: owner.Labels,
 		OwnerReferences: []metav1.OwnerReference{{

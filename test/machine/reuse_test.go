@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
@@ -72,9 +71,7 @@ func (tn *tenant) reuses(holder *tenant, change ...func(*infrav1.Metal3Machine))
 		m.Spec.AutomatedCleaningMode = infrav1.CleaningModeMetadata
 	})...)
 	tn.waits("AssociateBareMetalHost", "WaitingForReservedHost")
-	tn.Await(tn.Named(formerMachine, former), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(former.Status.Conditions, "HostClaimReady")).To(gomega.Equal("False/Reserved"))
-	})
+	tn.shows(formerMachine, former, "HostClaimReady", "False/Reserved")
 
 	holder.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = false },
 		metav1.Condition{Type: "Synchronized", Status: metav1.ConditionTrue, Reason: "ConfigurationSynced"},

@@ -29,9 +29,7 @@ import (
 func TestSecretsForbidden(t *testing.T) {
 	t.Parallel()
 	tn := &tenant{Tenant: server.NewTenant(t, "tenant"), claim: machineName}
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine()
+	tn.begins()
 	tn.waits("AssociateBareMetalHost", "SecretsForbidden", "get secrets", tn.Namespace, "RoleBinding", secretsRole)
 	tn.G.Expect(server.Bind(tn.Ctx, harness.ProviderAccount(), tn.Namespace, secretsRole)).To(gomega.Succeed())
 	tn.claimed()
