@@ -56,8 +56,7 @@ func (w *world) booked() []string {
 // attacked is a world with a manager and hosts that a tenant may have.
 func attacked(t *testing.T, transport func(http.RoundTripper) http.RoundTripper) *world {
 	t.Helper()
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
+	w := newWorld(t).withRights().withHosts()
 	for i := range attackedHosts {
 		w.host(fmt.Sprintf("host-%d", i), nil)
 	}
@@ -326,8 +325,7 @@ func TestAttackSecretRewrittenForServersThatDoNotReadIt(t *testing.T) {
 	w.G.Expect(w.nextDrive().UserData).To(gomega.HavePrefix(fmt.Sprintf("#cloud-config %d\n", rewrites)), "what the server reads is the last version")
 	w.G.Expect(c.written.Load()).To(gomega.Equal(first + 1))
 	w.rewrite(versions()...)
-	w.G.Eventually(func() string { return harness.Message(w.readClaim(claims[0]).Status.Conditions, synchronized) }).
-		Should(gomega.ContainSubstring("changed after provisioning"))
+	w.saysOf(claims[0], synchronized, "changed after provisioning")
 	c.log(t, "once one is written")
 	w.G.Expect(c.written.Load()).To(gomega.Equal(first + 1))
 	w.G.Expect(c.reads.Load()).To(gomega.BeNumerically("<=", 4*many+3*rewrites))

@@ -23,7 +23,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,9 +47,8 @@ func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
 	w.manager()
 
 	claim := w.bound(withImage("boot"))
-	if got, want := w.nextDrive(), (drive{harness.Drive{URL: osImage, UserData: "#cloud-config", MetaData: "none", NetworkData: "none"}, "host-0"}); got != want {
-		t.Errorf("the server was written with %+v, want %+v", got, want)
-	}
+	w.G.Expect(w.nextDrive()).To(gomega.Equal(
+		drive{harness.Drive{URL: osImage, UserData: "#cloud-config", MetaData: "none", NetworkData: "none"}, "host-0"}))
 	ready := w.expect("machine", "Ready", "True/Provisioned")
 	w.G.Expect(ready.Finalizers).To(gomega.ContainElement("hostclaim.metal3.io/finalizer"))
 	w.G.Expect(ready.Status.PoweredOn).To(gomega.BeTrue())
@@ -59,8 +57,7 @@ func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
 		w.G.Expect(c.ObservedGeneration).To(gomega.Equal(ready.Generation), c.Type)
 	}
 
-	facts, host := &bmov1alpha1.HardwareData{}, w.readHost("host-0")
-	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, facts))
+	facts, host := w.machineFacts(), w.readHost("host-0")
 	w.G.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(host.Status.HardwareDetails))
 	w.G.Expect(facts.Annotations).To(gomega.Equal(map[string]string{
 		"hostclaim.metal3.io/host-uid":         string(host.UID),
@@ -150,8 +147,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			tt.given(w)
 			w.manager()
 			w.claim("machine", tt.claim...)
-			waiting := w.expect("machine", associated, tt.want)
-			w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.ContainSubstring(tt.says))
+			waiting := w.expect("machine", associated, tt.want, tt.says)
 			w.G.Expect(harness.Condition(waiting.Status.Conditions, "Ready")).To(gomega.HavePrefix("False/"))
 			tt.mend(w)
 			w.expectBound("machine")
@@ -161,8 +157,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 
 // TestClaimsCompeteForHosts lets more claims than hosts begin at once, and adds the hosts that are missing.
 func TestClaimsCompeteForHosts(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil, w.tenant)
+	w := newWorld(t).withHosts()
 	for i := range 8 {
 		w.claim(fmt.Sprintf("machine-%d", i))
 	}
@@ -227,19 +222,13 @@ func TestHostIsFoundAgainWhenTheStatusIsLost(t *testing.T) {
 	w.claim("machine")
 	host := w.expectBound("machine")
 	stop()
-	claim := w.readClaim("machine")
-	before := claim.DeepCopy()
-	claim.Status = bmov1alpha1.HostClaimStatus{}
-	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before)))
+	w.setStatus("machine", bmov1alpha1.HostClaimStatus{})
 	w.manager()
-	if again := w.expectBound("machine"); again != host {
-		t.Errorf("bound to %s, want %s as before", again, host)
-	}
+	w.G.Expect(w.expectBound("machine")).To(gomega.Equal(host))
 }
 
 func TestDeadIntentIsFencedBeforeAnotherHostIsChosen(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil, w.tenant)
+	w := newWorld(t).withHosts()
 	w.host("host-0", map[string]string{"rack": "b1"})
 	w.host("host-1", map[string]string{"rack": "a1"})
 	version := w.readHost("host-0").ResourceVersion
@@ -255,9 +244,7 @@ func TestDeadIntentIsFencedBeforeAnotherHostIsChosen(t *testing.T) {
 	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
 
 	w.manager()
-	if got := w.expectBound("machine"); got != "host-1" {
-		t.Errorf("bound to %s, want host-1", got)
-	}
+	w.G.Expect(w.expectBound("machine")).To(gomega.Equal("host-1"))
 	intended := w.readHost("host-0")
 	w.G.Expect(intended.ResourceVersion).NotTo(gomega.Equal(version), "the fence writes to the host")
 	w.G.Expect(intended.Annotations).To(gomega.BeEmpty(), "the fence leaves nothing behind")
@@ -270,8 +257,7 @@ func TestManagerStandsDownForAnotherController(t *testing.T) {
 	claim.Status.PoweredOn = true
 	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("baremetal-operator")))
 	w.manager()
-	stood := w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
-	w.G.Expect(harness.Message(stood.Status.Conditions, "hostclaim.metal3.io/StoodDown")).To(gomega.ContainSubstring("baremetal-operator"))
+	w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController", "baremetal-operator")
 	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
 }
 
@@ -293,9 +279,7 @@ func TestOwnNamespaceNeedsNoPolicyUnlessToldSo(t *testing.T) {
 			w.expect("machine", "Ready", "True/Provisioned")
 			host := w.readHost("host-0")
 			w.G.Expect(host.Spec.UserData).To(gomega.Equal(&corev1.SecretReference{Namespace: w.tenant, Name: "boot"}), "the secret as it is")
-			facts := &bmov1alpha1.HardwareData{}
-			w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, facts))
-			w.G.Expect(facts.Labels).To(gomega.HaveKeyWithValue("rack", "a1"), "everything is published")
+			w.G.Expect(w.machineFacts().Labels).To(gomega.HaveKeyWithValue("rack", "a1"), "everything is published")
 		})
 	}
 }
@@ -335,11 +319,8 @@ func TestRevokedPolicyStopsNewThingsAndKillsNothing(t *testing.T) {
 	w.claim("early")
 	w.expectBound("early")
 
-	policy := &bmov1alpha1.HostDeployPolicy{}
-	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
-	w.OK(w.Delete(w.Ctx, policy))
-	w.G.Eventually(func() string { return harness.Message(w.readClaim("running").Status.Conditions, synchronized) }).
-		Should(gomega.ContainSubstring("the server keeps running"))
+	w.OK(w.Delete(w.Ctx, w.readPolicy()))
+	w.saysOf("running", synchronized, "the server keeps running")
 	w.expect("running", "Ready", "True/Provisioned")
 	harness.Change(w.Story, w.readClaim("early"), withImage("boot"))
 	w.expect("early", synchronized, "False/PolicyRevoked")
@@ -350,20 +331,11 @@ func TestRevokedPolicyStopsNewThingsAndKillsNothing(t *testing.T) {
 
 func TestInvalidPolicyIsReportedOnItself(t *testing.T) {
 	w := newWorld(t)
-	w.OK(w.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "broken"},
-		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["}},
-	}))
+	broken := w.admitting(bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["})
+	broken.Name = "broken"
+	w.Make(broken)
 	w.withHosts("host-0")
 	w.manager()
 	w.bound()
-	w.G.Eventually(func() []string {
-		list := &eventsv1.EventList{}
-		w.OK(w.List(w.Ctx, list, client.InNamespace(w.infra)))
-		var out []string
-		for _, e := range list.Items {
-			out = append(out, e.Regarding.Kind+"/"+e.Regarding.Name+" "+e.Reason)
-		}
-		return out
-	}).Should(gomega.ContainElement("HostDeployPolicy/broken InvalidPolicy"))
+	w.expectEventOf("HostDeployPolicy/broken", "InvalidPolicy", gomega.ContainSubstring("tenant-["))
 }

@@ -22,7 +22,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -96,11 +96,7 @@ func TestEachSideIsToldOnce(t *testing.T) {
 	}))
 	list := &corev1.EventList{}
 	w.OK(w.List(w.Ctx, list, client.InNamespace(w.tenant)))
-	for _, e := range list.Items {
-		if strings.Contains(e.Message, "192.0.2.7") {
-			t.Errorf("the tenant is told: %s", e.Message)
-		}
-	}
+	w.G.Expect(list.Items).NotTo(gomega.ContainElement(gomega.HaveField("Message", gomega.ContainSubstring("192.0.2.7"))))
 }
 
 // measured gives the gauges and counters of the manager by name and values of the
@@ -133,10 +129,7 @@ func (w *world) measured() map[string]int {
 // TestMetricsFollowHostsAndClaims compares all that a manager measures after each
 // scene with what there is.
 func TestMetricsFollowHostsAndClaims(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	w.host("host-0", nil)
+	w := newWorld(t).withRights().withHosts("host-0").withBoot()
 	w.host("host-1", nil, func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.State = bmov1alpha1.StateInspecting })
 	stop := w.manager()
 	scene := func(what string, want map[string]int) {
@@ -192,14 +185,10 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 	w.manager()
 	w.claim("machine")
 	w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "True/Published")
-	policy := &bmov1alpha1.HostDeployPolicy{}
-	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	policy := w.readPolicy()
 	hardware := func(edit func(*bmov1alpha1.HardwareDetails)) func() {
 		return func() {
-			host := w.readHost("host-0")
-			before := host.DeepCopy()
-			edit(host.Status.HardwareDetails)
-			w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
+			w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) { edit(s.HardwareDetails) })
 		}
 	}
 	label := func(key string) func() any { return func() any { return w.machineFacts().Labels[key] } }
@@ -255,9 +244,7 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 // The manager holds hosts without their hardware. What it writes to them must take
 // nothing away, and bring nothing of the cache along.
 func TestWhatTheCacheLacksSurvivesOnTheHost(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w := newWorld(t).withRights().withHosts().withBoot()
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
 		h.Spec.Description = "third from above"
 		h.Spec.RootDeviceHints = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sda"}
@@ -272,10 +259,6 @@ func TestWhatTheCacheLacksSurvivesOnTheHost(t *testing.T) {
 	w.expectGone("machine")
 	after := w.readHost("host-0")
 	after.Status.LastUpdated = before.Status.LastUpdated
-	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {
-		t.Errorf("spec (-before +after):\n%s", diff)
-	}
-	if diff := cmp.Diff(before.Status, after.Status); diff != "" {
-		t.Errorf("status (-before +after):\n%s", diff)
-	}
+	expect.Equal(t, before.Spec, after.Spec)
+	expect.Equal(t, before.Status, after.Status)
 }

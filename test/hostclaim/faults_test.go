@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -178,9 +177,7 @@ func (w *world) overtake(s *stall, status bmov1alpha1.HostClaimStatus) {
 	w.setStatus("machine", status)
 	harness.Change(w.Story, w.readClaim("machine"), withLabel("rack", "b1"))
 	w.manager()
-	if got := w.expectBound("machine"); got != "host-1" {
-		w.T.Errorf("bound to %s, want host-1", got)
-	}
+	w.G.Expect(w.expectBound("machine")).To(gomega.Equal("host-1"))
 	close(s.goOn)
 	w.expectUntouched("host-0")
 	w.expectBound("machine")
@@ -243,8 +240,7 @@ func TestRepeatedWriteOfABindLosesNoHost(t *testing.T) {
 	for _, name := range []string{"the intent", "the intent annotation", "the consumerRef"} {
 		for host, edit := range edits {
 			t.Run(name+" for "+host, func(t *testing.T) {
-				w := newWorld(t)
-				w.policy(nil, w.tenant)
+				w := newWorld(t).withHosts()
 				w.host("host-0", map[string]string{"rack": "a1", "row": "1"})
 				w.host("host-1", map[string]string{"rack": "b1"})
 				repeated := &fault{at: bindRequests[name], send: func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
@@ -265,10 +261,7 @@ func TestRepeatedWriteOfABindLosesNoHost(t *testing.T) {
 				w.manager()
 				w.bound(withLabel("rack", "a1"))
 				w.G.Expect(repeated.done.Load()).To(gomega.BeTrue())
-				hosts := &bmov1alpha1.BareMetalHostList{}
-				w.OK(w.List(w.Ctx, hosts, client.InNamespace(w.infra)))
-				booked := slices.DeleteFunc(hosts.Items, func(h bmov1alpha1.BareMetalHost) bool { return h.Spec.ConsumerRef == nil })
-				w.G.Expect(booked).To(gomega.HaveLen(1))
+				w.G.Expect(w.booked()).To(gomega.HaveLen(1))
 			})
 		}
 	}
@@ -329,8 +322,7 @@ func TestForgedIntentAnnotationFencesNoHost(t *testing.T) {
 
 // The label of a claim alone books no host.
 func TestLabelOfAnotherClaimDoesNotKeepAHost(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil, w.tenant)
+	w := newWorld(t).withHosts()
 	w.host("host-0", map[string]string{claimUID: "gone"})
 	w.manager()
 	claim := w.bound()

@@ -93,9 +93,7 @@ func TestClaimHasTheHostAgainThatWasMovedWithIt(t *testing.T) {
 			}
 			w.manager()
 			w.G.Eventually(func() any { return w.readHost("host-1").Spec.ConsumerRef.UID }).Should(gomega.Equal(claim.UID))
-			if got := w.expectBound("machine"); got != "host-1" {
-				t.Errorf("bound to %s, want host-1", got)
-			}
+			w.G.Expect(w.expectBound("machine")).To(gomega.Equal("host-1"))
 			host := w.readHost("host-1")
 			w.G.Expect(host.Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
 			delete(host.Annotations, "hostclaim.metal3.io/power-changes")
@@ -116,14 +114,11 @@ func TestNoneOfSeveralMovedHostsIsTaken(t *testing.T) {
 	w.host("host-2", nil, boundBefore(w.tenant))
 	w.manager()
 	w.claim("machine")
-	waiting := w.expect("machine", associated, "False/AmbiguousHost")
-	w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.ContainSubstring("host-1, host-2"))
+	w.expect("machine", associated, "False/AmbiguousHost", "host-1, host-2")
 	w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
 
 	harness.Change(w.Story, w.readHost("host-1"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil })
-	if got := w.expectBound("machine"); got != "host-2" {
-		t.Errorf("bound to %s, want host-2", got)
-	}
+	w.G.Expect(w.expectBound("machine")).To(gomega.Equal("host-2"))
 }
 
 func TestClaimWithAHostInAnotherNamespaceIsKeptFromBeingMoved(t *testing.T) {
@@ -142,8 +137,7 @@ func TestClaimWithAHostInAnotherNamespaceIsKeptFromBeingMoved(t *testing.T) {
 	harness.Change(w.Story, bound, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, blockMove) })
 	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(blockMove))
 	w.pause(true)
-	paused := w.expect("machine", movable, otherHosts)
-	w.G.Expect(harness.Message(paused.Status.Conditions, movable)).To(gomega.ContainSubstring("identityRef"))
+	w.expect("machine", movable, otherHosts, "identityRef")
 	w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(bmov1alpha1.PausedAnnotation))
 }
 
@@ -166,15 +160,10 @@ func TestClaimIsMovableAgainWhenItDoesNotGetTheHost(t *testing.T) {
 
 // The infrastructure team withdraws its word while clusterctl may be moving the host already.
 func TestWithdrawnHandOverBlocksTheClaimAndKeepsThePause(t *testing.T) {
-	w := newMoving(t)
-	w.manager()
-	host := w.running()
-	w.expectSameServer(host)
-	w.pause(true)
-	w.expect("machine", movable, readyToMove)
+	w, host := newRunning(t)
+	w.readyToMove()
 	w.confirm(false)
-	waits := w.expect("machine", movable, "False/HandOverNotConfirmed")
-	w.G.Expect(harness.Message(waits.Status.Conditions, movable)).To(gomega.ContainSubstring("stays paused"))
+	w.expect("machine", movable, "False/HandOverNotConfirmed", "stays paused")
 	w.G.Expect(w.blocked(host)).To(gomega.Equal([2]bool{true, false}))
 	paused := gomega.HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "hostclaim.metal3.io/move")
 	w.G.Consistently(func() map[string]string { return w.readHost(host).Annotations }).Should(paused)
@@ -262,10 +251,7 @@ func TestMoveWaitsWhileTheAPIServerRefusesWhatMakesItSafe(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newMoving(t)
-			w.manager()
-			host := w.running()
-			w.expectSameServer(host)
+			w, host := newRunning(t)
 			end := tt.begin(w, host)
 			w.pause(true)
 			waits := w.expect("machine", movable, "False/PreparationRefused")
@@ -283,12 +269,8 @@ func TestMoveWaitsWhileTheAPIServerRefusesWhatMakesItSafe(t *testing.T) {
 
 // Another client takes the pause off a host that may be moved, and it cannot be put back.
 func TestClaimIsBlockedAgainWhenItsHostCannotBeMadeReadyAgain(t *testing.T) {
-	w := newMoving(t)
-	w.manager()
-	host := w.running()
-	w.expectSameServer(host)
-	w.pause(true)
-	w.expect("machine", movable, readyToMove)
+	w, host := newRunning(t)
+	w.readyToMove()
 	w.refuse("baremetalhosts", withoutRecord, metav1.StatusReasonForbidden)
 	w.isRefused(w.readHost(host), record)
 	harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, moving) })

@@ -43,8 +43,7 @@ func (w *world) copies() map[string]map[string][]byte {
 }
 
 func TestSecretsAreCopiedOnlyAsFarAsNeeded(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
+	w := newWorld(t).withRights().withHosts()
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
 	w.OK(w.Create(w.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "boot"},
@@ -57,9 +56,7 @@ func TestSecretsAreCopiedOnlyAsFarAsNeeded(t *testing.T) {
 	}))
 	w.manager()
 	claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Namespace = w.infra })
-	if got, want := w.nextDrive(), (drive{harness.Drive{URL: osImage, UserData: "#cloud-config", MetaData: "none"}, "host-0"}); got != want {
-		t.Errorf("the server was written with %+v, want %+v", got, want)
-	}
+	w.G.Expect(w.nextDrive()).To(gomega.Equal(drive{harness.Drive{URL: osImage, UserData: "#cloud-config", MetaData: "none"}, "host-0"}))
 	w.expect("machine", "Ready", "True/Provisioned")
 
 	host, found := w.readHost("host-0"), &corev1.Secret{}
@@ -99,9 +96,7 @@ func TestMissingRightsAreNamedAndAwaited(t *testing.T) {
 }
 
 func TestForeignSecretOfTheSameNameIsNotAdopted(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w := newWorld(t).withRights().withHosts().withBoot()
 	w.manager()
 	// The claim waits for a host, so that the name of the copy can be taken.
 	claim := w.claim("machine", withImage("boot"))
@@ -166,10 +161,9 @@ func TestUnhealthyHostIsMarkedWherePolicyPermits(t *testing.T) {
 		"refused":   nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t).withRights()
+			w := newWorld(t).withRights().withBoot()
 			w.policy(options, w.tenant)
 			w.host("host-0", nil)
-			w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 			w.manager()
 			claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) {
 				c.Annotations = map[string]string{"hostclaim.metal3.io/unhealthy": "true"}
@@ -188,8 +182,7 @@ func TestUnhealthyHostIsMarkedWherePolicyPermits(t *testing.T) {
 // TestHostOnTheFastTrackStaysOn follows a server that its administrator keeps on from one claim to
 // the next: it is cleaned, and switched on once in all that time.
 func TestHostOnTheFastTrackStaysOn(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
+	w := newWorld(t).withRights().withHosts()
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations = map[string]string{"hostclaim.metal3.io/fast-track": "true"}
 	})

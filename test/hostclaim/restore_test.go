@@ -25,7 +25,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -40,8 +39,7 @@ const (
 // done to any server meanwhile.
 func (w *world) expectWaiting() {
 	w.T.Helper()
-	waiting := w.expect("machine", associated, hostNotMoved)
-	w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.ContainSubstring(boundClaim))
+	w.expect("machine", associated, hostNotMoved, boundClaim)
 	w.G.Consistently(func() any { return w.readClaim("machine").Status.BareMetalHost }).Should(gomega.BeNil())
 	w.expectQuiet()
 	w.expectUntouched("host-1")
@@ -61,8 +59,7 @@ func TestMovedClaimTakesNoHostButItsOwn(t *testing.T) {
 			w := newMoving(t)
 			stop := w.manager()
 			host := w.running()
-			w.pause(true)
-			w.expect("machine", movable, readyToMove)
+			w.readyToMove()
 			all := w.pack(host)
 			stop()
 			w.drop(all)
@@ -88,14 +85,7 @@ func (w *world) lose(kinds ...string) (host string, backup packed) {
 	stop := w.manager()
 	host = w.running()
 	w.expectSameServer(host)
-	for _, kind := range kinds {
-		object := &unstructured.Unstructured{}
-		object.SetAPIVersion("metal3.io/v1alpha1")
-		object.SetKind(kind)
-		name := map[string]string{"BareMetalHost": host, "HostClaim": "machine", "HardwareData": "machine-hostclaim"}[kind]
-		w.OK(w.Get(w.Ctx, types.NamespacedName{Namespace: w.tenant, Name: name}, object))
-		backup = append(backup, object)
-	}
+	backup = w.read(host, kinds...)
 	stop()
 	w.remove(backup)
 	return host, backup
@@ -131,15 +121,6 @@ func TestRestoredClaimDoesNotTakeAHostThatWasKept(t *testing.T) {
 			decide(w, host)
 		})
 	}
-}
-
-// expectRunning checks that a host keeps what was put on it.
-func (w *world) expectRunning(name string) {
-	w.T.Helper()
-	w.G.Consistently(func() bool {
-		host := w.readHost(name)
-		return host.Spec.ConsumerRef != nil && host.Spec.Image != nil && host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
-	}).Should(gomega.BeTrue())
 }
 
 // keepStatus has the hosts of a backup carry their status in baremetal-operator's annotation, as an administrator

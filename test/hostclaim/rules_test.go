@@ -49,8 +49,7 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := running(t, newWorld(t).withRights())
-			w.manager()
+			w := running(t)
 			harness.Change(w.Story, w.readClaim("machine"), tt.change)
 			w.expect("machine", tt.kind, tt.then)
 			w.G.Consistently(func(g gomega.Gomega) {
@@ -76,8 +75,7 @@ func TestOversizedClaimIsAnsweredAndHoldsUpNoOther(t *testing.T) {
 	})
 	w.claim("small")
 	w.expectBound("small")
-	large := w.expect("large", associated, "False/InvalidHostSelector")
-	w.G.Expect(harness.Message(large.Status.Conditions, associated)).To(gomega.ContainSubstring("spec.hostSelector is invalid: it has 20000 requirements"))
+	large := w.expect("large", associated, "False/InvalidHostSelector", "spec.hostSelector is invalid: it has 20000 requirements")
 	for _, c := range large.Status.Conditions {
 		w.G.Expect(len(c.Message)).To(gomega.BeNumerically("<=", 1024), c.Type)
 	}

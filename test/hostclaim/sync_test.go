@@ -24,6 +24,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
@@ -77,12 +78,7 @@ func heldOff(host *bmov1alpha1.BareMetalHost) bool {
 // annotate sets an annotation of a claim; an empty object takes it away.
 func (w *world) annotate(claim, key, value string) {
 	w.T.Helper()
-	harness.Change(w.Story, w.readClaim(claim), func(c *bmov1alpha1.HostClaim) {
-		if c.Annotations == nil {
-			c.Annotations = map[string]string{}
-		}
-		c.Annotations[key] = value
-	})
+	harness.Change(w.Story, w.readClaim(claim), func(c *bmov1alpha1.HostClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) })
 }
 
 func (w *world) unannotate(claim, key string) {
@@ -104,14 +100,20 @@ func none[T any](w *world, done chan T) {
 	w.G.Consistently(done).ShouldNot(gomega.Receive())
 }
 
-// running is a world with a claim whose host is provisioned.
-func running(t *testing.T, w *world) *world {
+// running is a world with a manager and a claim whose host is provisioned.
+func running(t *testing.T) *world {
 	t.Helper()
-	w.withHosts("host-0").withBoot()
-	w.claim("machine", withImage("boot"))
-	stop := w.manager()
-	w.expect("machine", "Ready", "True/Provisioned")
-	stop()
+	return runningUnder(t, nil)
+}
+
+// runningUnder is running with annotations on the policy.
+func runningUnder(t *testing.T, annotations map[string]string) *world {
+	t.Helper()
+	w := newWorld(t).withRights().withBoot()
+	w.policy(annotations, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	w.served()
 	one(w, w.operator.drives)
 	return w
 }
@@ -139,7 +141,7 @@ func TestOneShotRebootWaitsForTheHostAndFiresOnce(t *testing.T) {
 }
 
 func TestRebootsOfOthersStayAndAreWaitedFor(t *testing.T) {
-	w := running(t, newWorld(t).withRights())
+	w := running(t)
 	// The host is kept from rebooting, so that the administrator's one-shot stays.
 	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations[bmov1alpha1.PausedAnnotation] = ""
@@ -147,7 +149,6 @@ func TestRebootsOfOthersStayAndAreWaitedFor(t *testing.T) {
 	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations[oneShotKey], h.Annotations[oneShotKey+"/remediation"] = `{"mode":"soft"}`, ""
 	})
-	w.manager()
 	w.annotate("machine", oneShotKey, "")
 	w.annotate("machine", oneShotKey+"/fencing", "")
 	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(requestKey))
@@ -161,8 +162,7 @@ func TestRebootsOfOthersStayAndAreWaitedFor(t *testing.T) {
 }
 
 func TestHeldRebootIsMirroredRestoredAndTakenBack(t *testing.T) {
-	w := running(t, newWorld(t).withRights())
-	w.manager()
+	w := running(t)
 	on := func() bool { return w.readClaim("machine").Status.PoweredOn }
 	annotations := func() map[string]string { return w.readHost("host-0").Annotations }
 	w.annotate("machine", oneShotKey+"/fencing", `{"mode":"hard"}`)
@@ -190,11 +190,9 @@ func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := running(t, newWorld(t).withRights())
-			w.manager()
+			w := running(t)
 			w.annotate("machine", tt.key, tt.value)
-			refused := w.expect("machine", synchronized, "False/"+tt.reason)
-			w.G.Expect(harness.Message(refused.Status.Conditions, synchronized)).To(gomega.ContainSubstring(tt.says))
+			refused := w.expect("machine", synchronized, "False/"+tt.reason, tt.says)
 			harness.Change(w.Story, refused, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })
 			w.G.Eventually(func() bool { return w.readHost("host-0").Spec.Online }).Should(gomega.BeFalse())
 			w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(tt.key + "x"))

@@ -21,6 +21,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -77,10 +78,7 @@ func (w *world) befall(name string, trouble trouble) (end func()) {
 	}
 	if trouble.annotation != "" {
 		harness.Change(w.Story, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) {
-			if h.Annotations == nil {
-				h.Annotations = map[string]string{}
-			}
-			h.Annotations[trouble.annotation] = ""
+			metav1.SetMetaDataAnnotation(&h.ObjectMeta, trouble.annotation, "")
 		})
 	}
 	if trouble.status != nil {
@@ -127,8 +125,7 @@ func (w *world) holdBack(name string, held bool) {
 func TestHostInTroubleIsKeptAndNotReleased(t *testing.T) {
 	for what, trouble := range troubles {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t).withRights()
-			w.policy(nil, w.tenant)
+			w := newWorld(t).withRights().withHosts()
 			w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
 				h.Annotations = map[string]string{heldBack: ""}
 			})

@@ -27,7 +27,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -221,17 +221,26 @@ func (w *world) readPolicy() *bmov1alpha1.HostDeployPolicy {
 // says waits until the message of a condition of the claim machine has a part.
 func (w *world) says(kind, part string) {
 	w.T.Helper()
-	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, kind) }).Should(gomega.ContainSubstring(part))
+	w.saysOf("machine", kind, part)
 }
 
-// expect waits until a condition of a claim is as given.
-func (w *world) expect(name, kind, want string) *bmov1alpha1.HostClaim {
+// saysOf is says for a claim of any name.
+func (w *world) saysOf(name, kind, part string) {
+	w.T.Helper()
+	w.G.Eventually(func() string { return harness.Message(w.readClaim(name).Status.Conditions, kind) }).Should(gomega.ContainSubstring(part))
+}
+
+// expect waits until a condition of a claim is as given, whose message then has the parts.
+func (w *world) expect(name, kind, want string, parts ...string) *bmov1alpha1.HostClaim {
 	w.T.Helper()
 	var claim *bmov1alpha1.HostClaim
 	w.G.Eventually(func() string {
 		claim = w.readClaim(name)
 		return harness.Condition(claim.Status.Conditions, kind)
 	}).Should(gomega.Equal(want))
+	for _, part := range parts {
+		w.G.Expect(harness.Message(claim.Status.Conditions, kind)).To(gomega.ContainSubstring(part))
+	}
 	return claim
 }
 
@@ -250,10 +259,7 @@ func (w *world) expectBound(name string) string {
 // expectGone waits until a claim is gone.
 func (w *world) expectGone(name string) {
 	w.T.Helper()
-	w.G.Eventually(func() bool {
-		err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: name}, &bmov1alpha1.HostClaim{})
-		return apierrors.IsNotFound(err)
-	}).Should(gomega.BeTrue())
+	w.AwaitGone(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: name}})
 }
 
 // expectPristine checks that nothing of any claim is left on a host or next to

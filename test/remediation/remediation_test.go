@@ -90,10 +90,9 @@ func TestRebootHelps(t *testing.T) {
 	w.manager(nil)
 	w.remedy()
 	w.says("False/PoweringOff", nil)
-	w.G.Eventually(func(g gomega.Gomega) {
-		w.Read(w.claim)
+	w.Await(w.claim, func(g gomega.Gomega) {
 		g.Expect(w.claim.Annotations).To(gomega.HaveKeyWithValue(holdOff, `{"mode":"hard"}`))
-	}).Should(gomega.Succeed())
+	})
 	w.says("False/Evacuating", w.obey)
 	w.Await(w.node, func(g gomega.Gomega) { g.Expect(w.tainted()).To(gomega.BeTrue()) })
 	w.G.Expect(w.node.Spec.Taints).To(gomega.ContainElement(corev1.Taint{

@@ -18,6 +18,7 @@ package remediation
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -175,12 +176,7 @@ func (w *world) leave() {
 }
 
 func (w *world) tainted() bool {
-	for _, taint := range w.node.Spec.Taints {
-		if taint.Key == corev1.TaintNodeOutOfService {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
 // ready is the condition Ready of the remediation with its message.

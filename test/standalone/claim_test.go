@@ -25,7 +25,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +34,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
 )
@@ -75,10 +75,7 @@ func newTeam(t *testing.T) *team {
 
 func (e *team) admit() {
 	e.T.Helper()
-	e.OK(e.Create(e.T.Context(), &bmov1alpha1.HostDeployPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: e.infra, Name: "build-team"},
-		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{e.tenant}}},
-	}))
+	e.Make(builder.Policy(client.ObjectKey{Namespace: e.infra, Name: "build-team"}, e.tenant))
 }
 
 func (e *team) claim(name string) *bmov1alpha1.HostClaim {
@@ -101,12 +98,7 @@ func (e *team) expectClaim(name, condition string) *bmov1alpha1.HostClaim {
 // says waits until a condition of a claim has a reason and message.
 func (e *team) says(name, condition, text string) {
 	e.T.Helper()
-	e.G.Eventually(func() string {
-		if c := meta.FindStatusCondition(e.claim(name).Status.Conditions, condition); c != nil {
-			return c.Message
-		}
-		return ""
-	}).Should(gomega.ContainSubstring(text))
+	e.G.Eventually(func() string { return harness.Message(e.claim(name).Status.Conditions, condition) }).Should(gomega.ContainSubstring(text))
 }
 
 // TestClaimByHand is the story of docs/claims-by-hand.md, in every way in which
@@ -237,9 +229,7 @@ func (e *team) shownPower(name string) any {
 
 func (e *team) expectGone(name string) {
 	e.T.Helper()
-	e.G.Eventually(func() bool {
-		return apierrors.IsNotFound(e.Get(e.T.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, &bmov1alpha1.HostClaim{}))
-	}).Should(gomega.BeTrue())
+	e.AwaitGone(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: e.tenant, Name: name}})
 }
 
 // TestServerThatCannotBeWipedStaysWithItsClaim lets the wipe of a server fail until
@@ -249,12 +239,9 @@ func TestServerThatCannotBeWipedStaysWithItsClaim(t *testing.T) {
 	e.admit()
 	e.register("server-1", annotate(life.FailAnnotation, "deprovisioning"))
 	e.MakeSecret(e.tenant, "user-data", "userData", userData)
-	e.OK(e.Create(t.Context(), &bmov1alpha1.HostClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: e.tenant, Name: "build-1"},
-		Spec: bmov1alpha1.HostClaimSpec{
-			PoweredOn: true, Image: &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"},
-			UserData: &corev1.SecretReference{Name: "user-data"},
-		},
+	e.Make(builder.Claim(client.ObjectKey{Namespace: e.tenant, Name: "build-1"}, func(c *bmov1alpha1.HostClaim) {
+		c.Spec.Image = &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"}
+		c.Spec.UserData = &corev1.SecretReference{Name: "user-data"}
 	}))
 	e.expectClaim("build-1", bmov1alpha1.ReadyCondition)
 	e.OK(e.Delete(t.Context(), e.claim("build-1")))

@@ -196,12 +196,7 @@ func deploy(h *bmov1alpha1.BareMetalHost) {
 }
 
 func annotate(key, value string) func(*bmov1alpha1.BareMetalHost) {
-	return func(h *bmov1alpha1.BareMetalHost) {
-		if h.Annotations == nil {
-			h.Annotations = map[string]string{}
-		}
-		h.Annotations[key] = value
-	}
+	return func(h *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&h.ObjectMeta, key, value) }
 }
 
 func remove(key string) func(*bmov1alpha1.BareMetalHost) {
@@ -250,10 +245,8 @@ func TestLifeOfAServer(t *testing.T) {
 	r.G.Expect(r.server("host-0").Disk).To(gomega.Equal(life.Disk{Wipes: 2}))
 
 	r.OK(r.Delete(t.Context(), empty))
-	r.G.Eventually(func() bool {
-		return apierrors.IsNotFound(r.Get(t.Context(), client.ObjectKeyFromObject(empty), &bmov1alpha1.BareMetalHost{})) &&
-			apierrors.IsNotFound(r.Get(t.Context(), client.ObjectKeyFromObject(empty), &bmov1alpha1.HardwareData{}))
-	}).Should(gomega.BeTrue())
+	r.AwaitGone(empty)
+	r.AwaitGone(facts)
 }
 
 func TestMissingUserDataIsAProvisioningErrorUntilItIsThere(t *testing.T) {
