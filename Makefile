@@ -23,7 +23,7 @@ GO_TEST := $(CURDIR)/hack/gotest.sh
 
 HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
 HOSTCLAIM_API := github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1
-GENERATED := api/v1beta2/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
+GENERATED := $(wildcard api/v1beta?/zz_generated.deepcopy.go) config/crd/bases config/rbac/role.yaml \
 	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml \
 	$(addprefix docs/reference/,conditions.md flags.md keys.md metrics.md) $(wildcard templates/cluster-template*.yaml)
 
@@ -185,6 +185,7 @@ test-attacks: ## Run the attacks that once succeeded, with their figures
 test-long: ## Run more schedules and moves than make test and test-e2e, all specs of Cluster API, and each benchmark in medium size
 	$(MAKE) test-model SCHEDULES=20000
 	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
+	OBJECTS=1000000 $(GO_TEST) -timeout 60m ./controllers/provider/conversion/; \
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
 	$(DEVCLUSTER) build >/dev/null
@@ -202,8 +203,10 @@ bench: ## Measure what docs/benchmarks.md tells: BENCH=bind, remote, neighbours,
 INTO ?= $(CURDIR)
 .PHONY: generate
 generate: bin/tools/controller-gen bin/tools/kustomize ## Generate deepcopy functions, CRDs, RBAC roles, cluster templates and the reference pages of the docs
-	cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) crd:crdVersions=v1 paths=./v1beta2/ \
-		output:object:dir=$(INTO)/api/v1beta2 output:crd:dir=$(INTO)/config/crd/bases
+	@for version in v1beta1 v1beta2; do \
+		(cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) paths=./$$version/ output:object:dir=$(INTO)/api/$$version); \
+	done
+	cd api && $(CONTROLLER_GEN) crd:crdVersions=v1 paths=./v1beta2/ output:crd:dir=$(INTO)/config/crd/bases
 	@all=$$(mktemp -d); trap 'rm -rf "$$all"' EXIT; \
 	$(CONTROLLER_GEN) crd:crdVersions=v1,allowDangerousTypes=true paths=$(HOSTCLAIM_API) output:crd:dir=$$all; \
 	mkdir -p $(INTO)/config/hostclaim/crd/bases; \
