@@ -27,6 +27,8 @@ import (
 // claim's name: image, data, power and annotations, with cleaning on. A host that its
 // administrator keeps on is not switched off, and never switched on: baremetal-operator
 // deprovisions it before it looks at its power. What the administrator had set as cleaning mode stays noted until Freed.
+// It takes nothing back that StripHost drops: a host is cleared as it is cached, and freed once nothing is left to
+// be cleared on the live one.
 func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	WithoutWork(out) // judges by the payload that is taken back next

@@ -26,7 +26,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// Explain returns in one sentence why none of the hosts answers a claim:
+// Explain returns in one sentence, without a period, why none of the hosts answers a claim:
 //
 //	41 hosts seen: 30 in use, 6 not available, 4 without label rack=a1, 1 in error
 //
@@ -35,6 +35,8 @@ import (
 // like a shortage. Reasons stand in a fixed order, those of the host before those of the claim. A
 // host that does fit counts as in use: another claim is about to be bound to it, and if that fails,
 // the host is offered again.
+//
+// The hostclaim manager adds to it after a semicolon, and the Metal3Machine after a period.
 func Explain(c Criteria, hosts []*bmov1alpha1.BareMetalHost) string {
 	if len(hosts) == 0 {
 		return noHosts(c)

@@ -19,6 +19,7 @@ package selection
 import (
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -273,7 +274,13 @@ func TestExplain(t *testing.T) {
 		"a requirement given twice is counted once": {[]claimEdit{wants("a", "exists"), wants("a", "exists")}, many(2), "2 hosts seen: 2 without label a"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Explain(criteria(t, tt.claim...), tt.hosts)) })
+		t.Run(name, func(t *testing.T) {
+			got := Explain(criteria(t, tt.claim...), tt.hosts)
+			expect.Equal(t, tt.want, got)
+			if strings.HasSuffix(got, ".") {
+				t.Errorf("%q ends with a period, and others add to it", got)
+			}
+		})
 	}
 }
 

@@ -19,6 +19,7 @@ package templatecheck_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -32,6 +33,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestWhatIsTakenIsRendered draws templates whose fields are well formed: what has no
@@ -55,6 +57,40 @@ func TestWhatIsTakenIsRendered(t *testing.T) {
 	}
 	if taken < 500 || refused < 500 {
 		t.Errorf("%d templates were taken and %d refused: draw others", taken, refused)
+	}
+}
+
+// An option of a bond that is rendered from a field is refused as a parameter, which would replace it unnoticed.
+func TestNoParameterReplacesWhatABondIsRenderedWith(t *testing.T) {
+	spec := &infrav1.NetworkData{Links: &infrav1.NetworkDataLink{
+		Ethernets: []infrav1.NetworkDataLinkEthernet{{Type: "phy", ID: "e0"}},
+		Bonds: []infrav1.NetworkDataLinkBond{{
+			ID: "b0", BondMode: infrav1.BondMode8023AD, BondXmitHashPolicy: "layer3+4", BondLinks: []string{"e0"},
+		}},
+	}}
+	if found := templatecheck.Problems(infrav1.Metal3DataTemplateSpec{NetworkData: spec}, field.NewPath("spec")); len(found) > 0 {
+		t.Fatal(found)
+	}
+	text, err := networkdata.Render(spec, complete())
+	expect.NoError(t, err)
+	var document struct {
+		Links []map[string]any `json:"links"`
+	}
+	expect.NoError(t, yaml.Unmarshal(text, &document))
+	options := 0
+	for key := range document.Links[0] {
+		option, found := strings.CutPrefix(key, "bond_")
+		if !found {
+			continue
+		}
+		options++
+		spec.Links.Bonds[0].Parameters = []infrav1.BondParameter{{Name: option, Value: &apiextensionsv1.JSON{Raw: []byte("1")}}}
+		if len(templatecheck.Problems(infrav1.Metal3DataTemplateSpec{NetworkData: spec}, field.NewPath("spec"))) == 0 {
+			t.Errorf("parameter %q replaces what is rendered", option)
+		}
+	}
+	if options == 0 {
+		t.Errorf("no option of a bond in\n%s", text)
 	}
 }
 

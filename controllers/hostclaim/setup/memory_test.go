@@ -170,6 +170,30 @@ func TestWhatTheCacheLacksReachesNoPatch(t *testing.T) {
 	}
 }
 
+// A release clears the cached host, and frees the live one once nothing is left on that to be cleared: it would
+// wait for ever for what the cache lacks.
+func TestReleaseClearsNothingThatTheCacheLacks(t *testing.T) {
+	for name, release := range map[string]func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost{
+		"Cleared": binding.Cleared, "ClearedUnhealthy": binding.ClearedUnhealthy, "Freed": binding.Freed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := inspectedHost()
+			live.Annotations[bmov1alpha1.HardwareDetailsAnnotation] = "{}"
+			live.Spec.Description, live.Spec.RAID, live.Spec.Taints = "x", &bmov1alpha1.RAIDConfig{}, []corev1.Taint{{Key: "x"}}
+			live.Spec.Image, live.Spec.ConsumerRef = &bmov1alpha1.Image{URL: "x"}, &corev1.ObjectReference{Name: "x"}
+			cached := live.DeepCopy()
+			if _, err := stripHost(cached); err != nil {
+				t.Fatal(err)
+			}
+			want, err := client.MergeFrom(live).Data(release(live))
+			expect.NoError(t, err)
+			got, err := client.MergeFrom(cached).Data(release(cached))
+			expect.NoError(t, err)
+			expect.Equal(t, string(want), string(got))
+		})
+	}
+}
+
 // A patch that takes off the last annotation of ours must leave that of kubectl.
 func TestLastAnnotationGoesWithoutThatOfKubectl(t *testing.T) {
 	before := inspectedHost()

@@ -19,6 +19,7 @@ package remote_test
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,6 +176,9 @@ func (w *world) problem(t *testing.T, user remote.User, ref identity.Ref, reason
 		_, problem := w.Site(user, ref)
 		if problem == nil {
 			return "", false
+		}
+		if strings.Contains(problem.Message, "%!") {
+			t.Errorf("the text wants other arguments: %s", problem.Message)
 		}
 		return problem.Message, problem.Reason == reason
 	})

@@ -73,6 +73,9 @@ func TestFailure(t *testing.T) {
 			if strings.Contains(err.Error(), "\n") {
 				t.Error("the other side is quoted")
 			}
+			if strings.Contains(err.Error(), "%!") {
+				t.Errorf("the text wants other arguments: %v", err)
+			}
 			// client-go asks again by itself when it sees such an error.
 			if errors.Is(err, syscall.ECONNRESET) {
 				t.Error("client-go sees a connection that was reset")
