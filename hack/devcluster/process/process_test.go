@@ -154,15 +154,24 @@ func TestEndOneOfNoProcess(t *testing.T) {
 	}
 }
 
+// TestAliveKnowsStrangers looks at a process whose command line is known to be there: its own.
 func TestAliveKnowsStrangers(t *testing.T) {
-	p := run(t, newGroup(t), "sleep", "1000")
-	for name, stranger := range map[string]Record{
-		"another start time": {PID: p.PID, Started: p.Started + 1, Path: p.Path},
-		"another program":    {PID: p.PID, Started: p.Started, Path: "/bin/other"},
-		"no such process":    {PID: 1 << 22, Started: p.Started, Path: p.Path},
+	pid, path := os.Getpid(), os.Args[0]
+	_, started, err := stat(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		record Record
+		want   bool
+	}{
+		"the same process":   {Record{PID: pid, Started: started, Path: path}, true},
+		"another start time": {Record{PID: pid, Started: started + 1, Path: path}, false},
+		"another program":    {Record{PID: pid, Started: started, Path: "/bin/other"}, false},
+		"no such process":    {Record{PID: 1 << 22, Started: started, Path: path}, false},
 	} {
-		if stranger.Alive() {
-			t.Errorf("%s: taken for the process that was started", name)
+		if got := tt.record.Alive(); got != tt.want {
+			t.Errorf("%s: alive %t, want %t", name, got, tt.want)
 		}
 	}
 }
