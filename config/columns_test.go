@@ -51,12 +51,8 @@ func TestPrinterColumns(t *testing.T) {
 			}
 		}
 	}
-	if len(selected) < 4 {
-		t.Fatalf("columns select only the conditions %v: has the form of the CRDs changed?", slices.Collect(maps.Keys(selected)))
-	}
+	expect.Must(t, len(selected) >= 4, "columns select only the conditions %v: has the form of the CRDs changed?", slices.Collect(maps.Keys(selected)))
 	for condition, file := range selected {
-		if !slices.Contains(types, condition) {
-			t.Errorf("a column in %s selects condition %s, which the API does not define", file, condition)
-		}
+		expect.That(t, slices.Contains(types, condition), "a column in %s selects condition %s, which the API does not define", file, condition)
 	}
 }

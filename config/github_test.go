@@ -77,7 +77,5 @@ func TestDependencyUpdates(t *testing.T) {
 			got = append(got, update.Directories...)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("folders with a go.mod (-repository +dependabot.yml):\n%s", diff)
-	}
+	expect.Equal(t, want, got) // folders with a go.mod
 }

@@ -46,14 +46,12 @@ func TestLinks(t *testing.T) {
 			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: no file %s", page, found[1])
-			} else if found[2] != "" && !anchors(t, target)[found[2]] {
-				t.Errorf("%s: no heading #%s in %s", page, found[2], target)
+			} else {
+				expect.That(t, found[2] == "" || anchors(t, target)[found[2]], "%s: no heading #%s in %s", page, found[2], target)
 			}
 		}
 	}
-	if links < 100 {
-		t.Fatalf("only %d links found", links)
-	}
+	expect.Must(t, links >= 100, "only %d links found", links)
 }
 
 // pages returns the paths of all pages of the repository.

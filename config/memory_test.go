@@ -38,17 +38,13 @@ func TestManagersHaveAMemoryLimit(t *testing.T) {
 		}
 		container := deployment.Spec.Template.Spec.Containers[0]
 		limit := container.Resources.Limits.Memory()
-		if limit.IsZero() {
-			t.Errorf("%s has no memory limit", path)
-		}
+		expect.That(t, !limit.IsZero(), "%s has no memory limit", path)
 		for _, env := range container.Env {
 			// Go writes MiB where Kubernetes writes Mi.
 			if soft := resource.MustParse(env.Value[:len(env.Value)-1]); env.Name == "GOMEMLIMIT" && soft.Cmp(*limit) < 0 {
 				limit = nil
 			}
 		}
-		if limit != nil {
-			t.Errorf("%s lacks a GOMEMLIMIT below its memory limit", path)
-		}
+		expect.That(t, limit == nil, "%s lacks a GOMEMLIMIT below its memory limit", path)
 	}
 }

@@ -25,8 +25,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
@@ -55,10 +53,6 @@ func TestMetrics(t *testing.T) {
 	}
 	slices.Sort(made)
 	slices.Sort(documented)
-	if diff := cmp.Diff(made, documented); diff != "" {
-		t.Errorf("docs/reference/metrics.md (-in the code +documented):\n%s", diff)
-	}
-	if len(made) < 14 {
-		t.Errorf("only %d metrics found in the code", len(made))
-	}
+	expect.Equal(t, made, documented) // in docs/reference/metrics.md
+	expect.That(t, len(made) >= 14, "only %d metrics found in the code", len(made))
 }

@@ -22,7 +22,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
@@ -68,12 +67,8 @@ func TestProject(t *testing.T) {
 	slices.Sort(kinds)
 	slices.Sort(defined)
 	slices.Sort(withWebhook)
-	if diff := cmp.Diff(defined, kinds); diff != "" {
-		t.Errorf("kinds (-CRDs +PROJECT):\n%s", diff)
-	}
-	if diff := cmp.Diff(validated(t), withWebhook); diff != "" {
-		t.Errorf("kinds with a validating webhook (-config/webhook +PROJECT):\n%s", diff)
-	}
+	expect.Equal(t, defined, kinds)            // kinds
+	expect.Equal(t, validated(t), withWebhook) // kinds with a validating webhook in config/webhook, and in PROJECT
 }
 
 func readYAML(t *testing.T, path string, into any) {
@@ -82,7 +77,5 @@ func readYAML(t *testing.T, path string, into any) {
 	if err == nil {
 		err = yaml.Unmarshal(text, into)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	expect.Must(t, err == nil, "%s: %v", path, err)
 }

@@ -67,13 +67,9 @@ func TestReasons(t *testing.T) {
 	reference, err := os.ReadFile("../docs/reference/conditions.md")
 	expect.NoError(t, err)
 	reasons := explained(string(text))
-	if len(reasons) < 25 {
-		t.Fatalf("only %d reasons found in operations.md: has the form of its tables changed?", len(reasons))
-	}
+	expect.Must(t, len(reasons) >= 25, "only %d reasons found in operations.md: has the form of its tables changed?", len(reasons))
 	for _, reason := range reasons {
-		if !used[reason] {
-			t.Errorf("operations.md explains %s, which no controller gives", reason)
-		}
+		expect.That(t, used[reason], "operations.md explains %s, which no controller gives", reason)
 	}
 	for name, reason := range constants {
 		isReason := strings.HasSuffix(name, "Reason") && !strings.HasSuffix(name, "V1Beta1Reason")
@@ -110,9 +106,7 @@ func explained(text string) []string {
 func folderOf(t *testing.T, pkg string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", pkg).Output()
-	if err != nil {
-		t.Fatalf("where is %s: %v", pkg, err)
-	}
+	expect.Must(t, err == nil, "where is %s: %v", pkg, err)
 	return strings.TrimSpace(string(out))
 }
 

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
@@ -40,9 +39,7 @@ func readRole(t *testing.T, path string) rbacv1.ClusterRole {
 	if err := yaml.UnmarshalStrict(text, &role); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	if len(role.Rules) == 0 {
-		t.Fatalf("%s grants nothing", path)
-	}
+	expect.Must(t, len(role.Rules) != 0, "%s grants nothing", path)
 	return role
 }
 
@@ -207,14 +204,10 @@ func TestRoles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			role := readRole(t, test.role)
 			for _, r := range test.granted {
-				if !grants(role, r) {
-					t.Errorf("%s lacks %v", test.role, r)
-				}
+				expect.That(t, grants(role, r), "%s lacks %v", test.role, r)
 			}
 			for _, r := range test.refused {
-				if grants(role, r) {
-					t.Errorf("%s grants %v", test.role, r)
-				}
+				expect.That(t, !grants(role, r), "%s grants %v", test.role, r)
 			}
 		})
 	}
@@ -241,7 +234,5 @@ func TestRuleOnOwnersCoversTheTenantsKinds(t *testing.T) {
 	}
 	slices.Sort(covered)
 	slices.Sort(written)
-	if diff := cmp.Diff(written, covered); diff != "" {
-		t.Errorf("kinds that a tenant creates (-role +rule):\n%s", diff)
-	}
+	expect.Equal(t, written, covered) // kinds that a tenant creates
 }

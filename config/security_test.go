@@ -42,25 +42,17 @@ func TestSecurity(t *testing.T) {
 			continue
 		}
 		rows++
-		if !name.MatchString(cells[3]) {
-			t.Errorf("no test shows that this is so: %s", line)
-		}
+		expect.That(t, name.MatchString(cells[3]), "no test shows that this is so: %s", line)
 	}
-	if rows < 60 {
-		t.Fatalf("%d attacks are held or bounded: has the form of the tables changed?", rows)
-	}
+	expect.Must(t, rows >= 60, "%d attacks are held or bounded: has the form of the tables changed?", rows)
 	tests := testNames(t)
 	named := map[string]bool{}
 	for _, found := range name.FindAllStringSubmatch(string(text), -1) {
 		named[found[1]] = true
-		if !tests[found[1]] {
-			t.Errorf("docs/security.md names %s, which does not exist", found[1])
-		}
+		expect.That(t, tests[found[1]], "docs/security.md names %s, which does not exist", found[1])
 	}
 	for _, test := range slices.Sorted(maps.Keys(tests)) {
-		if strings.HasPrefix(test, "TestAttack") && !named[test] {
-			t.Errorf("docs/security.md has no row for %s", test)
-		}
+		expect.That(t, !strings.HasPrefix(test, "TestAttack") || named[test], "docs/security.md has no row for %s", test)
 	}
 }
 

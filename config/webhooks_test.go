@@ -45,7 +45,6 @@ func TestWebhooksAreAskedAboutSpecs(t *testing.T) {
 	text, err := os.ReadFile("webhook/manifests.yaml")
 	expect.NoError(t, err)
 	const condition = "  - name: spec-is-written\n    expression: request.operation == 'CREATE' || object.?spec != oldObject.?spec\n"
-	if got, want := strings.Count(string(text), condition), len(validated(t))-1; got != want {
-		t.Errorf("%d webhooks have the condition, want %d", got, want)
-	}
+	got, want := strings.Count(string(text), condition), len(validated(t))-1
+	expect.That(t, got == want, "%d webhooks have the condition, want %d", got, want)
 }

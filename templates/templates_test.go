@@ -128,9 +128,7 @@ func load(t *testing.T, file string, values map[string]string) map[string]any {
 	template, err := os.ReadFile(file)
 	expect.NoError(t, err)
 	text, missing := fill(string(template), values)
-	if len(missing) > 0 {
-		t.Fatalf("variables without value or default: %v", missing)
-	}
+	expect.Must(t, len(missing) == 0, "variables without value or default: %v", missing)
 	objects := map[string]any{}
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		var head struct {
@@ -145,9 +143,7 @@ func load(t *testing.T, file string, values map[string]string) map[string]any {
 		if err := yaml.UnmarshalStrict([]byte(document), object); err != nil {
 			t.Errorf("%s %s: %v", head.Kind, head.Metadata.Name, err)
 		}
-		if head.Metadata.Namespace != values["NAMESPACE"] {
-			t.Errorf("%s %s is in namespace %q, not in %q", head.Kind, head.Metadata.Name, head.Metadata.Namespace, values["NAMESPACE"])
-		}
+		expect.That(t, head.Metadata.Namespace == values["NAMESPACE"], "%s %s is in namespace %q, not in %q", head.Kind, head.Metadata.Name, head.Metadata.Namespace, values["NAMESPACE"])
 		objects[head.Kind+"/"+head.Metadata.Name] = object
 	}
 	return objects
@@ -204,9 +200,7 @@ func TestTopologySuitsTheClass(t *testing.T) {
 	for _, v := range cluster.Variables {
 		set = append(set, v.Name)
 	}
-	if diff := cmp.Diff(needed, set); diff != "" {
-		t.Errorf("variables that the class needs and that the cluster sets (-class +cluster):\n%s", diff)
-	}
+	expect.Equal(t, needed, set) // variables that the class needs and that the cluster sets
 	for _, workers := range cluster.Workers.MachineDeployments {
 		if !slices.ContainsFunc(clusterClass.Spec.Workers.MachineDeployments, func(c clusterv1.MachineDeploymentClass) bool {
 			return c.Class == workers.Class
@@ -232,9 +226,7 @@ func TestReferencesOfTheClassMeet(t *testing.T) {
 		references = append(references, c.Bootstrap.TemplateRef, c.Infrastructure.TemplateRef)
 	}
 	for _, ref := range references {
-		if objects[ref.Kind+"/"+ref.Name] == nil {
-			t.Errorf("no %s %s in the file of the class", ref.Kind, ref.Name)
-		}
+		expect.That(t, objects[ref.Kind+"/"+ref.Name] != nil, "no %s %s in the file of the class", ref.Kind, ref.Name)
 	}
 }
 
@@ -261,9 +253,7 @@ func TestEachVariableOfTheClassHasAnEffect(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(known, taken); diff != "" {
-		t.Errorf("variables of the class and those that patches take (-class +patches):\n%s", diff)
-	}
+	expect.Equal(t, known, taken) // variables of the class and those that patches take
 }
 
 // The image of a group is that of the version which the group is to have now. What Cluster API
@@ -330,16 +320,12 @@ func checkReferences(t *testing.T, objects map[string]any) {
 		workers.Spec.Template.Spec.InfrastructureRef,
 		workers.Spec.Template.Spec.Bootstrap.ConfigRef,
 	} {
-		if objects[ref.Kind+"/"+ref.Name] == nil {
-			t.Errorf("no %s %s of %s in the template", ref.Kind, ref.Name, ref.APIGroup)
-		}
+		expect.That(t, objects[ref.Kind+"/"+ref.Name] != nil, "no %s %s of %s in the template", ref.Kind, ref.Name, ref.APIGroup)
 	}
 	for _, name := range []string{"blue-controlplane", "blue-workers"} {
 		machine := objects["Metal3MachineTemplate/"+name].(*infrav1.Metal3MachineTemplate).Spec.Template.Spec
 		data, ok := objects["Metal3DataTemplate/"+machine.DataTemplate.Name].(*infrav1.Metal3DataTemplate)
-		if !ok {
-			t.Fatalf("no Metal3DataTemplate %s in the template", machine.DataTemplate.Name)
-		}
+		expect.Must(t, ok, "no Metal3DataTemplate %s in the template", machine.DataTemplate.Name)
 		if data.Spec.NetworkData == nil {
 			continue
 		}
@@ -351,9 +337,7 @@ func checkReferences(t *testing.T, objects map[string]any) {
 			pools = append(pools, network.FromPoolRef)
 		}
 		for _, pool := range pools {
-			if objects[pool.Kind+"/"+pool.Name] == nil {
-				t.Errorf("no %s %s in the template", pool.Kind, pool.Name)
-			}
+			expect.That(t, objects[pool.Kind+"/"+pool.Name] != nil, "no %s %s in the template", pool.Kind, pool.Name)
 		}
 	}
 }
@@ -378,9 +362,7 @@ func TestVariablesOfCAPM3AreEnough(t *testing.T) {
 		"NODE_DRAIN_TIMEOUT":            "30",
 	})
 	workers := objects["MachineDeployment/blue"].(*clusterv1.MachineDeployment)
-	if seconds := ptr.Deref(workers.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds, 0); seconds != 30 {
-		t.Errorf("a Node is drained for %d seconds at most", seconds)
-	}
+	expect.Equal(t, 30, ptr.Deref(workers.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds, 0))
 }
 
 // A selector and an identity are variables of each flavor.
@@ -463,9 +445,7 @@ func TestTemplateNamesNodesByMetadata(t *testing.T) {
 		"further ones of the class":                classControlPlane.JoinConfiguration.NodeRegistration,
 		"workers of the class":                     classWorkers.JoinConfiguration.NodeRegistration,
 	} {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("registration of the %s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, want, got) })
 	}
 	for _, name := range []string{"controlplane", "workers"} {
 		data := objects["Metal3DataTemplate/blue-"+name+"-template"].(*infrav1.Metal3DataTemplate)
@@ -473,8 +453,6 @@ func TestTemplateNamesNodesByMetadata(t *testing.T) {
 		for _, entry := range data.Spec.MetaData.ObjectNames {
 			keys[entry.Key] = entry.Object
 		}
-		if keys["local_hostname"] != infrav1.DataObjectMachine {
-			t.Errorf("the data template of the %s does not set local_hostname after the machine", name)
-		}
+		expect.That(t, keys["local_hostname"] == infrav1.DataObjectMachine, "the data template of the %s does not set local_hostname after the machine", name)
 	}
 }

@@ -39,9 +39,7 @@ func TestParse(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := Parse(tt.text, map[string][]netip.Prefix{"local": Local()})
-			if (err != nil) != tt.fails || len(got) != tt.want || tt.want > 0 && got[0] != tt.first {
-				t.Errorf("got %v, %v", got, err)
-			}
+			expect.That(t, (err != nil) == tt.fails && len(got) == tt.want && (tt.want == 0 || got[0] == tt.first), "got %v, %v", got, err)
 		})
 	}
 }
@@ -82,12 +80,8 @@ func TestAttackImagesFromTheInside(t *testing.T) {
 	for host, want := range tests {
 		t.Run(host, func(t *testing.T) {
 			expect.Equal(t, want, MayLeadTo(denied, host))
-			if MayLeadTo(nil, host) {
-				t.Error("nothing is denied, and the host is")
-			}
-			if only := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}; host == "localhost" && MayLeadTo(only, host) {
-				t.Error("loopback is not denied, and the host is")
-			}
+			expect.That(t, !MayLeadTo(nil, host), "nothing is denied, and the host is")
+			expect.That(t, host != "localhost" || !MayLeadTo([]netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, host), "loopback is not denied, and the host is")
 		})
 	}
 }

@@ -19,6 +19,8 @@ package binding
 import (
 	"slices"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestNext(t *testing.T) {
@@ -77,9 +79,8 @@ func TestNext(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Next(tt.given); got != tt.want {
-				t.Errorf("Next(%+v) = %s, want %s", tt.given, got, tt.want)
-			}
+			got := Next(tt.given)
+			expect.That(t, got == tt.want, "Next(%+v) = %s, want %s", tt.given, got, tt.want)
 		})
 	}
 }
@@ -108,9 +109,7 @@ func TestNextSettles(t *testing.T) {
 			}
 		}
 	}
-	if starts != 320 {
-		t.Errorf("%d starts, want 320", starts)
-	}
+	expect.Equal(t, 320, starts)
 }
 
 // settle walks on from b with every answer, until a step ends the pass.
@@ -123,9 +122,7 @@ func settle(t *testing.T, way []Step, b Binding) {
 		return
 	}
 	next := answers(b, step)
-	if len(next) == 0 && !borneOut(b, step) {
-		t.Errorf("%v ends although %+v", way, b)
-	}
+	expect.That(t, len(next) != 0 || borneOut(b, step), "%v ends although %+v", way, b)
 	for _, b := range next {
 		settle(t, way, b)
 	}

@@ -42,9 +42,7 @@ func reported(details *bmov1alpha1.HardwareDetails) *bmov1alpha1.BareMetalHost {
 func TestHashStandsForTheHardware(t *testing.T) {
 	host := reported(hardware())
 	want, found := HardwareHash(host)
-	if !found {
-		t.Fatal("no hash of reported hardware")
-	}
+	expect.Must(t, found, "no hash of reported hardware")
 	for range 2 { // the transforms of a cache may be applied twice
 		StripHost(host)
 		if got, found := HardwareHash(host); got != want || !found || host.Status.HardwareDetails != nil {
@@ -96,10 +94,6 @@ func TestWhatIsNoHash(t *testing.T) {
 	named := &bmov1alpha1.HardwareData{Spec: bmov1alpha1.HardwareDataSpec{
 		HardwareDetails: hardware(func(h *bmov1alpha1.HardwareDetails) { h.Hostname = hashPrefix + "x" }),
 	}}
-	if got := FactsHash(named); got == hashPrefix+"x" {
-		t.Error("takes the name of a server for a hash")
-	}
-	if FactsHash(&bmov1alpha1.HardwareData{}) == FactsHash(named) {
-		t.Error("facts without hardware equal others")
-	}
+	expect.That(t, FactsHash(named) != hashPrefix+"x", "takes the name of a server for a hash")
+	expect.That(t, FactsHash(&bmov1alpha1.HardwareData{}) != FactsHash(named), "facts without hardware equal others")
 }

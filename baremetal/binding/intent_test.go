@@ -42,13 +42,9 @@ func TestIntending(t *testing.T) {
 		infrav1.IntendedHostAnnotation:  "claim-uid/infra/host-0/host-uid/41",
 	}
 	expect.Equal(t, want, intending)
-	if diff := cmp.Diff(intending, Intending(intending, host)); diff != "" {
-		t.Errorf("the same intent is another version of the claim:\n%s", diff)
-	}
+	expect.Equal(t, intending, Intending(intending, host)) // the same intent is no other version of the claim
 	host.ResourceVersion = "42"
-	if cmp.Equal(intending, Intending(intending, host)) {
-		t.Error("an intent for a host that has changed is no other version of the claim")
-	}
+	expect.That(t, !cmp.Equal(intending, Intending(intending, host)), "an intent for a host that has changed is no other version of the claim")
 }
 
 // A claim that had a host has it, or has lost it, when its intent is dropped; any other has none.
@@ -122,14 +118,10 @@ func TestStatusOfAnIntent(t *testing.T) {
 			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Generation, c.Status = 7, tt.before })
 			intended := WithIntentStatus(claim, newHost(), now)
 			expect.Equal(t, tt.intended, intended.Status)
-			if record := RecordOf(intended); record != Intended {
-				t.Errorf("an intent is read as %v", record)
-			}
+			expect.Equal(t, Intended, RecordOf(intended))
 			dropped := WithoutIntentStatus(intended, now)
 			expect.Equal(t, tt.dropped, dropped.Status)
-			if record := RecordOf(dropped); record != tt.record {
-				t.Errorf("the claim is read as %v, want %v", record, tt.record)
-			}
+			expect.Equal(t, tt.record, RecordOf(dropped))
 		})
 	}
 }
@@ -153,12 +145,8 @@ func TestLastIntent(t *testing.T) {
 				want = Intent{Host: types.NamespacedName{Namespace: "infra", Name: "host-0"}, UID: "host-uid", Version: "41"}
 			}
 			got, found := LastIntent(claim)
-			if got != want || found != tt.found {
-				t.Errorf("LastIntent() = %v, %t, want %v", got, found, want)
-			}
-			if New(claim) == found {
-				t.Errorf("New() = %t although %t that there is an intent", !found, found)
-			}
+			expect.That(t, got == want && found == tt.found, "LastIntent() = %v, %t, want %v", got, found, want)
+			expect.That(t, New(claim) != found, "New() = %t although %t that there is an intent", !found, found)
 		})
 	}
 }
@@ -171,9 +159,8 @@ func TestRecordOfManyPartsTakesNoMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, found := LastIntent(claim)
 	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; found || got > most {
-		t.Errorf("LastIntent() takes %d bytes and finds an intent: %t", got, found)
-	}
+	got := after.TotalAlloc - before.TotalAlloc
+	expect.That(t, !found && got <= most, "LastIntent() takes %d bytes and finds an intent: %t", got, found)
 }
 
 func recorded(value string) claimEdit {

@@ -175,12 +175,9 @@ func TestBindAtOnce(t *testing.T) {
 			}
 			got := BindAtOnce(host, claim, now)
 			_, noted := got.Annotations[infrav1.PowerChangesAnnotation]
-			if got.Spec.Online != tt.online || noted != tt.noted || !Owned(got, claim) {
-				t.Errorf("online %t, noted %t, owned %t", got.Spec.Online, noted, Owned(got, claim))
-			}
-			if next := Desired(claim, got, &Payload{}); tt.then != !cmp.Equal(next, got) {
-				t.Errorf("what a next write would change:\n%s", cmp.Diff(got, next))
-			}
+			expect.That(t, got.Spec.Online == tt.online && noted == tt.noted && Owned(got, claim), "online %t, noted %t, owned %t", got.Spec.Online, noted, Owned(got, claim))
+			next := Desired(claim, got, &Payload{})
+			expect.That(t, tt.then == !cmp.Equal(next, got), "what a next write would change:\n%s", cmp.Diff(got, next))
 		})
 	}
 }
@@ -196,23 +193,16 @@ func TestBindTakesNoMarksOfAFormerClaimOver(t *testing.T) {
 		h.Spec.ConsumerRef.UID = "before"
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, infrav1.BoundHostUIDAnnotation, "before")
 	})
-	if !Moved(moved, newClaim()) || !IsParked(Bind(moved, newClaim())) {
-		t.Error("a host that was moved with its claim does not stay parked")
-	}
+	expect.That(t, Moved(moved, newClaim()) && IsParked(Bind(moved, newClaim())), "a host that was moved with its claim does not stay parked")
 }
 
 func TestFence(t *testing.T) {
 	claim, host := newClaim(), newHost()
 	fenced := FencedHost(host, claim)
-	if HasFence(host, claim) || !HasFence(fenced, claim) {
-		t.Error("the fence is not seen on the fenced host only")
-	}
-	if other := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "other" }); HasFence(fenced, other) {
-		t.Error("the fence counts for another claim")
-	}
-	if got, want := fenced.Annotations[infrav1.FenceAnnotation], "claim-uid/7"; got != want {
-		t.Errorf("fence %q, want %q", got, want)
-	}
+	expect.That(t, !HasFence(host, claim) && HasFence(fenced, claim), "the fence is not seen on the fenced host only")
+	expect.That(t, !HasFence(fenced, newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "other" })), "the fence counts for another claim")
+	got, want := fenced.Annotations[infrav1.FenceAnnotation], "claim-uid/7"
+	expect.That(t, got == want, "fence %q, want %q", got, want)
 	expect.Equal(t, host, Unfenced(fenced), cmpopts.EquateEmpty())
 }
 
@@ -251,9 +241,7 @@ func TestMoved(t *testing.T) {
 				if name != "" {
 					claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: name}
 				}
-				if got := Adoptable(tt.host, claim); got != adopts {
-					t.Errorf("Adoptable() = %t for a claim whose status names host %q, want %t", got, name, adopts)
-				}
+				t.Run(name, func(t *testing.T) { expect.Equal(t, adopts, Adoptable(tt.host, claim)) })
 			}
 		})
 	}
@@ -341,9 +329,7 @@ func TestDesired(t *testing.T) {
 			want.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
 			tt.want(want)
 			expect.Equal(t, want, got)
-			if diff := cmp.Diff(got, Desired(claim, got, tt.payload)); diff != "" {
-				t.Errorf("a second time changes (-first +second):\n%s", diff)
-			}
+			expect.Equal(t, got, Desired(claim, got, tt.payload)) // a second time changes nothing
 		})
 	}
 }
@@ -384,21 +370,15 @@ func TestClearedAndFreed(t *testing.T) {
 	want.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
 	delete(want.Annotations, infrav1.BoundHostUIDAnnotation)
 	expect.Equal(t, want, cleared)
-	if diff := cmp.Diff(cleared, Cleared(cleared)); diff != "" {
-		t.Errorf("clearing twice changes (-first +second):\n%s", diff)
-	}
+	expect.Equal(t, cleared, Cleared(cleared)) // clearing twice changes nothing
 	free := newHost()
 	free.Labels, free.Annotations = map[string]string{}, map[string]string{}
 	expect.Equal(t, free, Freed(cleared))
 
 	stuck := Cleared(boundHost(func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }))
-	if !stuck.Spec.Online {
-		t.Error("a host that must not be powered off is told to power off")
-	}
+	expect.That(t, stuck.Spec.Online, "a host that must not be powered off is told to power off")
 	foreign := Freed(newHost())
-	if foreign.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeDisabled {
-		t.Error("a cleaning mode that was not noted is changed")
-	}
+	expect.That(t, foreign.Spec.AutomatedCleaningMode == bmov1alpha1.CleaningModeDisabled, "a cleaning mode that was not noted is changed")
 }
 
 // TestFastTrack follows the power of hosts from their release to the pool.
@@ -420,16 +400,11 @@ func TestFastTrack(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			cleared := Cleared(boundHost(tt.host...))
-			if cleared.Spec.Online != tt.want {
-				t.Errorf("online %t, want %t", cleared.Spec.Online, tt.want)
-			}
-			if diff := cmp.Diff(cleared, Cleared(cleared)); diff != "" {
-				t.Errorf("clearing twice changes (-first +second):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, cleared.Spec.Online)
+			expect.Equal(t, cleared, Cleared(cleared)) // clearing twice changes nothing
 			freed := Freed(cleared)
-			if _, kept := freed.Annotations[infrav1.FastTrackAnnotation]; freed.Spec.Online != tt.want || tt.want && !kept {
-				t.Errorf("freed with online %t and annotations %v", freed.Spec.Online, freed.Annotations)
-			}
+			_, kept := freed.Annotations[infrav1.FastTrackAnnotation]
+			expect.That(t, freed.Spec.Online == tt.want && (!tt.want || kept), "freed with online %t and annotations %v", freed.Spec.Online, freed.Annotations)
 		})
 	}
 }
@@ -481,9 +456,7 @@ func TestReleasable(t *testing.T) {
 				e(host)
 			}
 			wait := Releasable(host)
-			if wait.Reason != tt.want || (tt.want == "") != (wait.Message == "") {
-				t.Errorf("Releasable() = %+v, want %q", wait, tt.want)
-			}
+			expect.That(t, wait.Reason == tt.want && (tt.want == "") == (wait.Message == ""), "Releasable() = %+v, want %q", wait, tt.want)
 		})
 	}
 }
@@ -518,9 +491,7 @@ func TestExtract(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := Extract(tt.kind, tt.given)
-			if (err == nil) != (tt.problem == "") || (err != nil && !strings.Contains(err.Error(), tt.problem)) {
-				t.Fatalf("Extract() = %v, want an error with %q", err, tt.problem)
-			}
+			expect.Must(t, (err == nil) == (tt.problem == "") && (err == nil || strings.Contains(err.Error(), tt.problem)), "Extract() = %v, want an error with %q", err, tt.problem)
 			expect.Equal(t, tt.want, got)
 		})
 	}
@@ -546,9 +517,7 @@ func TestSecretName(t *testing.T) {
 		}
 		fields[SecretField(kind)] = true
 	}
-	if len(fields) != len(SecretKinds) || fields[""] {
-		t.Errorf("fields %v, want one for each kind", fields)
-	}
+	expect.That(t, len(fields) == len(SecretKinds) && !fields[""], "fields %v, want one for each kind", fields)
 }
 
 func TestCopy(t *testing.T) {
@@ -570,24 +539,16 @@ func TestCopy(t *testing.T) {
 		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"userData": []byte("x")},
 	}
 	expect.Equal(t, want, got)
-	if !IsCopy(got, claim, UserData) || IsCopy(got, claim, MetaData) || IsCopy(&corev1.Secret{}, claim, UserData) {
-		t.Error("IsCopy does not tell the copy from others")
-	}
+	expect.That(t, IsCopy(got, claim, UserData) && !IsCopy(got, claim, MetaData) && !IsCopy(&corev1.Secret{}, claim, UserData), "IsCopy does not tell the copy from others")
 	seen := map[string]bool{}
 	for _, kind := range SecretKinds {
 		seen[CopyName("claim-uid", kind)], seen[CopyName("other-uid", kind)] = true, true
 	}
 	for _, name := range append(CopyNames("claim-uid"), CopyNames("other-uid")...) {
-		if !seen[name] {
-			t.Errorf("%s is no copy of any kind", name)
-		}
+		expect.That(t, seen[name], "%s is no copy of any kind", name)
 	}
-	if CopyNames("") != nil {
-		t.Error("no claim has copies")
-	}
-	if len(seen) != 2*len(SecretKinds) {
-		t.Errorf("names of copies meet: %v", seen)
-	}
+	expect.That(t, CopyNames("") == nil, "no claim has copies")
+	expect.That(t, len(seen) == 2*len(SecretKinds), "names of copies meet: %v", seen)
 }
 
 func TestHardwareDataName(t *testing.T) {
@@ -606,16 +567,10 @@ func TestHardwareDataName(t *testing.T) {
 			for _, claim := range tt.claims {
 				got := HardwareDataName(claim)
 				seen[got] = true
-				if len(got) > 253 || !strings.HasSuffix(got, "-hostclaim") {
-					t.Errorf("HardwareDataName() = %q of %d characters", got, len(got))
-				}
-				if tt.want != "" && got != tt.want {
-					t.Errorf("HardwareDataName() = %q, want %q", got, tt.want)
-				}
+				expect.That(t, len(got) <= 253 && strings.HasSuffix(got, "-hostclaim"), "HardwareDataName() = %q of %d characters", got, len(got))
+				expect.That(t, tt.want == "" || got == tt.want, "HardwareDataName() = %q, want %q", got, tt.want)
 			}
-			if len(seen) != len(tt.claims) {
-				t.Errorf("names meet: %v", seen)
-			}
+			expect.That(t, len(seen) == len(tt.claims), "names meet: %v", seen)
 		})
 	}
 }
@@ -642,9 +597,7 @@ func TestHardwareData(t *testing.T) {
 	}
 	got := HardwareData(newClaim(), host, nil, nil)
 	expect.Equal(t, want, got)
-	if !IsPublished(got, newClaim()) || IsPublished(&bmov1alpha1.HardwareData{}, newClaim()) {
-		t.Error("IsPublished does not tell ours from others")
-	}
+	expect.That(t, IsPublished(got, newClaim()) && !IsPublished(&bmov1alpha1.HardwareData{}, newClaim()), "IsPublished does not tell ours from others")
 
 	host.Labels = map[string]string{infrav1.FailureDomainLabel: "rack-1"}
 	want.Labels["size"], want.Annotations["note"] = "big", "x"

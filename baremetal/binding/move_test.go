@@ -59,21 +59,15 @@ func TestHostIsGuardedFromTheBindToTheRelease(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			bound := Bind(tt.host, tt.claim)
-			if got := bound.Annotations[infrav1.BlockMoveAnnotation]; got != infrav1.HostClaimManagerFieldOwner {
-				t.Errorf("block-move is %q", got)
-			}
-			if _, labeled := bound.Labels[infrav1.MoveHierarchyLabel]; labeled != tt.moves {
-				t.Errorf("clusterctl takes the host along: %t, want %t", labeled, tt.moves)
-			}
-			if diff := cmp.Diff(bound, Guarded(bound, tt.claim)); diff != "" {
-				t.Errorf("a guarded host changes:\n%s", diff)
-			}
+			expect.Equal(t, infrav1.HostClaimManagerFieldOwner, bound.Annotations[infrav1.BlockMoveAnnotation])
+			_, labeled := bound.Labels[infrav1.MoveHierarchyLabel]
+			expect.That(t, labeled == tt.moves, "clusterctl takes the host along: %t, want %t", labeled, tt.moves)
+			expect.Equal(t, bound, Guarded(bound, tt.claim)) // a guarded host stays as it is
 			if diff := cmp.Diff(tt.host.Labels, Freed(Cleared(bound)).Labels); diff != "" && len(Freed(Cleared(bound)).Labels) > 0 {
 				t.Errorf("labels left behind:\n%s", diff)
 			}
-			if left := Freed(Cleared(bound)).Annotations; len(left) > 0 {
-				t.Errorf("annotations left behind: %v", left)
-			}
+			left := Freed(Cleared(bound)).Annotations
+			expect.That(t, len(left) == 0, "annotations left behind: %v", left)
 		})
 	}
 }
@@ -122,30 +116,24 @@ func TestRestoredHostOfAClaimThatWasKept(t *testing.T) {
 	restored := Bind(newHost(beside), claim)
 	restored.UID = "new"
 	later := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "later" })
-	if !Moved(restored, later) || Moved(Guarded(restored, claim), later) {
-		t.Error("a later claim of that name takes the host although its claim had it again")
-	}
+	expect.That(t, Moved(restored, later) && !Moved(Guarded(restored, claim), later), "a later claim of that name takes the host although its claim had it again")
 }
 
 // A claim that became that of a machine in another cluster stays with its host.
 func TestHostOfAClaimThatIsNotMovedAnyMoreStays(t *testing.T) {
 	bound := Bind(newHost(beside), newClaim(ofCluster))
 	remote := newClaim(ofCluster, func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.OriginKey: "o-1"} })
-	if got := Guarded(bound, remote); got.Labels[infrav1.MoveHierarchyLabel] != "" || got.Annotations[infrav1.BlockMoveAnnotation] == "" {
-		t.Errorf("labels are %v, annotations %v", got.Labels, got.Annotations)
-	}
+	got := Guarded(bound, remote)
+	expect.That(t, got.Labels[infrav1.MoveHierarchyLabel] == "" && got.Annotations[infrav1.BlockMoveAnnotation] != "", "labels are %v, annotations %v", got.Labels, got.Annotations)
 }
 
 // clusterctl died when it had marked the host, and its administrator gave the host free.
 func TestFreedHostLooksLikeNoneThatWasMoved(t *testing.T) {
 	host := Bind(newHost(beside), newClaim(ofCluster))
 	host.Annotations = map[string]string{deleteForMoveAnnotation: ""}
-	if cleared := Cleared(host); !MovedAway(cleared) {
-		t.Error("the mark goes before the host is free")
-	}
-	if freed := Freed(Cleared(host)); MovedAway(freed) {
-		t.Errorf("annotations of a free host are %v", freed.Annotations)
-	}
+	expect.That(t, MovedAway(Cleared(host)), "the mark goes before the host is free")
+	freed := Freed(Cleared(host))
+	expect.That(t, !MovedAway(freed), "annotations of a free host are %v", freed.Annotations)
 }
 
 func TestMarksOfOthersStay(t *testing.T) {
@@ -164,25 +152,17 @@ func TestReadyToMove(t *testing.T) {
 	host.Status.PoweredOn = true
 	ready, err := ReadyToMove(host, claim)
 	expect.NoError(t, err)
-	if !IsReadyToMove(ready, claim) || !IsRecorded(ready, claim) || !Held(ready) || IsReadyToMove(host, claim) {
-		t.Errorf("annotations %v are not those of a ready host", ready.Annotations)
-	}
+	expect.That(t, IsReadyToMove(ready, claim) && IsRecorded(ready, claim) && Held(ready) && !IsReadyToMove(host, claim), "annotations %v are not those of a ready host", ready.Annotations)
 	restored := bmov1alpha1.BareMetalHostStatus{}
 	expect.NoError(t, json.Unmarshal([]byte(ready.Annotations[bmov1alpha1.StatusAnnotation]), &restored))
 	want := host.Status.DeepCopy()
 	want.HardwareDetails = nil
 	expect.Equal(t, *want, restored)
 	later := newClaim(ofCluster, func(c *bmov1alpha1.HostClaim) { c.ResourceVersion = "8" })
-	if !IsReadyToMove(ready, later) || IsRecorded(ready, later) {
-		t.Error("the record does not tell versions of the claim apart")
-	}
+	expect.That(t, IsReadyToMove(ready, later) && !IsRecorded(ready, later), "the record does not tell versions of the claim apart")
 	other := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "other" })
-	if IsReadyToMove(ready, other) || IsReadyToMove(Guarded(ready, claim), claim) {
-		t.Error("a host is ready for another claim, or with block-move on it")
-	}
-	if diff := cmp.Diff(host, Guarded(Resumed(ready), claim)); diff != "" {
-		t.Errorf("something is left of a move that did not happen:\n%s", diff)
-	}
+	expect.That(t, !IsReadyToMove(ready, other) && !IsReadyToMove(Guarded(ready, claim), claim), "a host is ready for another claim, or with block-move on it")
+	expect.Equal(t, host, Guarded(Resumed(ready), claim)) // nothing is left of a move that did not happen
 }
 
 func TestResumedKeepsTheStatusThatIsNotRestored(t *testing.T) {
@@ -191,16 +171,12 @@ func TestResumedKeepsTheStatusThatIsNotRestored(t *testing.T) {
 	expect.NoError(t, err)
 	withoutStatus(ready)
 	resumed := Resumed(ready)
-	if _, kept := resumed.Annotations[bmov1alpha1.StatusAnnotation]; !kept || Held(resumed) {
-		t.Errorf("annotations are %v", resumed.Annotations)
-	}
-	if StatusLost(resumed) || !StatusLost(newHost(withoutStatus)) || StatusLost(newHost()) {
-		t.Error("StatusLost tells the wrong hosts")
-	}
+	_, kept := resumed.Annotations[bmov1alpha1.StatusAnnotation]
+	expect.That(t, kept && !Held(resumed), "annotations are %v", resumed.Annotations)
+	expect.That(t, !StatusLost(resumed) && StatusLost(newHost(withoutStatus)) && !StatusLost(newHost()), "StatusLost tells the wrong hosts")
 	// A release takes the pause off as well: a paused host is not wiped.
-	if cleared := Cleared(ready); Held(cleared) || cleared.Annotations[bmov1alpha1.StatusAnnotation] == "" {
-		t.Errorf("annotations of a cleared host are %v", cleared.Annotations)
-	}
+	cleared := Cleared(ready)
+	expect.That(t, !Held(cleared) && cleared.Annotations[bmov1alpha1.StatusAnnotation] != "", "annotations of a cleared host are %v", cleared.Annotations)
 }
 
 func TestUnrest(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestCheckPayload(t *testing.T) {
@@ -64,12 +65,8 @@ func TestCheckPayload(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := CheckPayload(newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec = tt.spec }))
-			if (err != nil) != (tt.refused != "") {
-				t.Fatalf("CheckPayload() = %v, want the fault in %q", err, tt.refused)
-			}
-			if err != nil && !strings.HasPrefix(err.Error(), tt.refused+" ") {
-				t.Errorf("CheckPayload() = %q, want it to begin with %s", err, tt.refused)
-			}
+			expect.Must(t, (err != nil) == (tt.refused != ""), "CheckPayload() = %v, want the fault in %q", err, tt.refused)
+			expect.That(t, err == nil || strings.HasPrefix(err.Error(), tt.refused+" "), "CheckPayload() = %q, want it to begin with %s", err, tt.refused)
 		})
 	}
 }
@@ -83,13 +80,10 @@ func TestPowerLimited(t *testing.T) {
 		}
 		host = PowerChanged(host, now.Add(time.Duration(i-30)*time.Second))
 	}
-	if kept := strings.Count(host.Annotations[infrav1.PowerChangesAnnotation], ",") + 1; kept != MaxPowerChanges {
-		t.Errorf("%d changes are kept", kept)
-	}
+	expect.Equal(t, MaxPowerChanges, strings.Count(host.Annotations[infrav1.PowerChangesAnnotation], ",")+1)
 	until, _ := PowerLimited(host, now)
-	if want := now.Add(PowerWindow - 28*time.Second); !until.Equal(want) {
-		t.Errorf("limited until %s, want %s", until, want)
-	}
+	want := now.Add(PowerWindow - 28*time.Second)
+	expect.That(t, until.Equal(want), "limited until %s, want %s", until, want)
 	if _, limited := PowerLimited(host, until); limited {
 		t.Error("limited when the time is over")
 	}
@@ -104,7 +98,6 @@ func TestPowerLimited(t *testing.T) {
 		}
 	}
 	WithoutWork(host)
-	if _, found := host.Annotations[infrav1.PowerChangesAnnotation]; found {
-		t.Error("the note stays on a host that is released")
-	}
+	_, found := host.Annotations[infrav1.PowerChangesAnnotation]
+	expect.That(t, !found, "the note stays on a host that is released")
 }

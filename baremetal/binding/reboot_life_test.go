@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 var (
@@ -230,33 +231,23 @@ func TestEachOneShotIsPassedExactlyOnce(t *testing.T) {
 		w.check(seed)
 		total += w.wished
 	}
-	if total < *rebootSchedules {
-		t.Errorf("only %d reboots were asked for: the schedules show nothing", total)
-	}
+	expect.That(t, total >= *rebootSchedules, "only %d reboots were asked for: the schedules show nothing", total)
 }
 
 func (w *rebootWorld) check(seed uint64) {
 	w.t.Helper()
 	for id, times := range w.passed {
-		if times != 1 {
-			w.t.Errorf("seed %d: reboot %s was passed %d times", seed, id, times)
-		}
+		expect.That(w.t, times == 1, "seed %d: reboot %s was passed %d times", seed, id, times)
 	}
-	if w.accepted != w.wished || len(w.passed) != w.wished {
-		w.t.Errorf("seed %d: %d reboots asked for, %d accepted, %d passed", seed, w.wished, w.accepted, len(w.passed))
-	}
+	expect.That(w.t, w.accepted == w.wished && len(w.passed) == w.wished, "seed %d: %d reboots asked for, %d accepted, %d passed", seed, w.wished, w.accepted, len(w.passed))
 	got := ReadReboots(w.claim())
-	if got.Asked != nil || got.Request != nil {
-		w.t.Errorf("seed %d: a reboot is left on the claim: %v", seed, w.claim().Annotations)
-	}
+	expect.That(w.t, got.Asked == nil && got.Request == nil, "seed %d: a reboot is left on the claim: %v", seed, w.claim().Annotations)
 	for key := range w.host().Annotations {
-		if _, wanted := got.Held[key]; !wanted && strings.HasPrefix(key, infrav1.HeldRebootPrefix) {
-			w.t.Errorf("seed %d: %s is left on the host", seed, key)
-		}
+		_, wanted := got.Held[key]
+		expect.That(w.t, wanted || !strings.HasPrefix(key, infrav1.HeldRebootPrefix), "seed %d: %s is left on the host", seed, key)
 	}
 	for key := range got.Held {
-		if _, found := w.host().Annotations[key]; !found {
-			w.t.Errorf("seed %d: %s is missing on the host", seed, key)
-		}
+		_, found := w.host().Annotations[key]
+		expect.That(w.t, found, "seed %d: %s is missing on the host", seed, key)
 	}
 }

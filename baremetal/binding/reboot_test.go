@@ -81,13 +81,9 @@ func TestReadReboots(t *testing.T) {
 				got.Held = nil
 			}
 			expect.Equal(t, tt.want, got)
-			if len(faults) != len(tt.invalid) {
-				t.Fatalf("faults %q, want %d", faults, len(tt.invalid))
-			}
+			expect.Must(t, len(faults) == len(tt.invalid), "faults %q, want %d", faults, len(tt.invalid))
 			for i, key := range tt.invalid {
-				if !strings.HasPrefix(faults[i], "annotation "+key+" ") {
-					t.Errorf("fault %q does not name %s", faults[i], key)
-				}
+				expect.That(t, strings.HasPrefix(faults[i], "annotation "+key+" "), "fault %q does not name %s", faults[i], key)
 			}
 		})
 	}
@@ -99,20 +95,14 @@ func TestHeldRebootsAreBounded(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, fmt.Sprintf("%s/id-%02d", oneShotKey, i), "")
 	}
 	got := ReadReboots(claim)
-	if len(got.Held) != maxHeld || len(got.Invalid) != 2 || !strings.Contains(got.Invalid[0], "/id-16 ") {
-		t.Errorf("%d held, faults %q", len(got.Held), got.Invalid)
-	}
+	expect.That(t, len(got.Held) == maxHeld && len(got.Invalid) == 2 && strings.Contains(got.Invalid[0], "/id-16 "), "%d held, faults %q", len(got.Held), got.Invalid)
 
 	long, longer := strings.Repeat("x", 63), strings.Repeat("x", 62)+"y"
 	for _, id := range []string{"a", long, longer} {
 		_, name, _ := strings.Cut(heldKey(id), "/")
-		if len(name) > maxKeyName || !strings.HasPrefix(heldKey(id), infrav1.HeldRebootPrefix) {
-			t.Errorf("key %s of ID %s", heldKey(id), id)
-		}
+		expect.That(t, len(name) <= maxKeyName && strings.HasPrefix(heldKey(id), infrav1.HeldRebootPrefix), "key %s of ID %s", heldKey(id), id)
 	}
-	if heldKey(long) == heldKey(longer) {
-		t.Error("two IDs meet in one key")
-	}
+	expect.That(t, heldKey(long) != heldKey(longer), "two IDs meet in one key")
 }
 
 func TestNextReboot(t *testing.T) {
@@ -162,9 +152,8 @@ func TestWayOfAOneShot(t *testing.T) {
 	}, passed.Annotations); diff != "" {
 		t.Errorf("passed (-want +got):\n%s", diff)
 	}
-	if closed := ClosedReboot(accepted); len(closed.Annotations) != 0 {
-		t.Errorf("closed: %v", closed.Annotations)
-	}
+	closed := ClosedReboot(accepted)
+	expect.That(t, len(closed.Annotations) == 0, "closed: %v", closed.Annotations)
 }
 
 func TestWithHeld(t *testing.T) {

@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,9 +162,7 @@ func TestTokenIsNotedWhenTheHostIsTold(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, found := Desired(newClaim(tt.claim...), boundHost(tt.host...), tt.payload).Annotations[infrav1.RebuildAnnotation]
-			if !found || got != tt.want {
-				t.Errorf("noted %q (%t), want %q", got, found, tt.want)
-			}
+			expect.That(t, found && got == tt.want, "noted %q (%t), want %q", got, found, tt.want)
 		})
 	}
 	if _, found := Desired(newClaim(rebuilds("1")), boundHost(), &Payload{}).Annotations[infrav1.RebuildAnnotation]; found {
@@ -229,23 +226,18 @@ func TestUncleanedHostIsNeverReleased(t *testing.T) {
 	}
 	for _, step := range steps {
 		t.Run(step.when, func(t *testing.T) {
-			if step.host.Spec.AutomatedCleaningMode != step.mode {
-				t.Errorf("cleaning mode %s, want %s", step.host.Spec.AutomatedCleaningMode, step.mode)
-			}
+			expect.Equal(t, step.mode, step.host.Spec.AutomatedCleaningMode)
 			cleared := Cleared(step.host)
 			cleared.Status.Provisioning = bmov1alpha1.ProvisionStatus{State: bmov1alpha1.StateAvailable}
 			wait := Releasable(cleared)
 			if freed := wait.Reason == ""; freed != step.freed || (!freed && wait.Reason != infrav1.HostNotCleanedReason) {
 				t.Errorf("waits with %q, want released %t", wait.Reason, step.freed)
 			}
-			if diff := cmp.Diff(cleared, Cleared(cleared)); diff != "" {
-				t.Errorf("clearing twice changes (-first +second):\n%s", diff)
-			}
+			expect.Equal(t, cleared, Cleared(cleared)) // clearing twice changes nothing
 		})
 	}
-	if _, found := Desired(claim, provisioned, nil).Annotations[infrav1.UncleanedAnnotation]; found {
-		t.Error("the mark stays on a host that runs the next image")
-	}
+	_, found := Desired(claim, provisioned, nil).Annotations[infrav1.UncleanedAnnotation]
+	expect.That(t, !found, "the mark stays on a host that runs the next image")
 }
 
 func TestEmptyingWait(t *testing.T) {
@@ -264,20 +256,15 @@ func TestEmptyingWait(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := EmptyingWait(newClaim(tt.claim...), boundHost(tt.host...)); got.Reason != tt.want || got.Message == "" {
-				t.Errorf("EmptyingWait() = %+v, want reason %s", got, tt.want)
-			}
+			got := EmptyingWait(newClaim(tt.claim...), boundHost(tt.host...))
+			expect.That(t, got.Reason == tt.want && got.Message != "", "EmptyingWait() = %+v, want reason %s", got, tt.want)
 		})
 	}
 }
 
 func TestCheckRebuild(t *testing.T) {
-	if err := CheckRebuild(newClaim(rebuilds(strings.Repeat("é", 63)))); err != nil {
-		t.Errorf("63 characters: %v", err)
-	}
-	if err := CheckRebuild(newClaim(rebuilds(strings.Repeat("x", 64)))); err == nil {
-		t.Error("64 characters are not refused")
-	}
+	expect.NoError(t, CheckRebuild(newClaim(rebuilds(strings.Repeat("é", 63)))))
+	expect.That(t, CheckRebuild(newClaim(rebuilds(strings.Repeat("x", 64)))) != nil, "64 characters are not refused")
 }
 
 func wantsOff(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }

@@ -32,9 +32,8 @@ func TestStateName(t *testing.T) {
 	} {
 		host := &bmov1alpha1.BareMetalHost{}
 		host.Status.Provisioning.State = state
-		if got := StateName(host); got != want {
-			t.Errorf("StateName() of state %q = %q, want %q", state, got, want)
-		}
+		got := StateName(host)
+		expect.That(t, got == want, "StateName() of state %q = %q, want %q", state, got, want)
 	}
 }
 
@@ -49,9 +48,7 @@ func TestInError(t *testing.T) {
 		"an operational status alone": {bmov1alpha1.BareMetalHostStatus{OperationalStatus: bmov1alpha1.OperationalStatusError}, true},
 	}
 	for name, tt := range tests {
-		if got := InError(&bmov1alpha1.BareMetalHost{Status: tt.given}); got != tt.want {
-			t.Errorf("%s: %t, want %t", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, InError(&bmov1alpha1.BareMetalHost{Status: tt.given})) })
 	}
 }
 

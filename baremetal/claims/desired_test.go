@@ -140,17 +140,11 @@ func TestName(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := Name(tc.given)
-			if len(got) > 243 {
-				t.Errorf("name has %d characters", len(got))
-			}
-			if got != tc.want {
-				t.Errorf("Name is %q, want %q", got, tc.want)
-			}
+			expect.That(t, len(got) <= 243, "name has %d characters", len(got))
+			expect.Equal(t, tc.want, got)
 		})
 	}
-	if Name(long+"x") == Name(long+"y") {
-		t.Error("two long names share a claim")
-	}
+	expect.That(t, Name(long+"x") != Name(long+"y"), "two long names share a claim")
 }
 
 func TestBelongsTo(t *testing.T) {
@@ -183,16 +177,10 @@ func TestBelongsTo(t *testing.T) {
 }
 
 func TestConsumerUID(t *testing.T) {
-	if got := ConsumerUID(bare()); got != "uid-1" {
-		t.Errorf("UID is %q", got)
-	}
-	if got := ConsumerUID(&bmov1alpha1.HostClaim{}); got != "" {
-		t.Errorf("a claim without consumer has UID %q", got)
-	}
+	expect.Equal(t, "uid-1", ConsumerUID(bare()))
+	expect.Equal(t, "", ConsumerUID(&bmov1alpha1.HostClaim{}))
 	pod := bare(func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.Kind = "Pod" })
-	if got := ConsumerUID(pod); got != "" {
-		t.Errorf("a claim of a Pod has UID %q", got)
-	}
+	expect.Equal(t, "", ConsumerUID(pod))
 }
 
 func TestUpToDate(t *testing.T) {
@@ -248,9 +236,7 @@ func TestRepause(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			claim := bare(func(c *bmov1alpha1.HostClaim) { c.Labels, c.Annotations = tc.labels, tc.annotations })
-			if change := Repause(claim, tc.paused); change != tc.change {
-				t.Errorf("change is %v, want %v", change, tc.change)
-			}
+			expect.Equal(t, tc.change, Repause(claim, tc.paused))
 			expect.Equal(t, tc.want, claim.Annotations)
 		})
 	}
@@ -322,9 +308,7 @@ func TestTemplateOf(t *testing.T) {
 			if !ok {
 				got = ""
 			}
-			if got != tc.want {
-				t.Errorf("template is %q, want %q", got, tc.want)
-			}
+			expect.Equal(t, tc.want, got)
 		})
 	}
 }

@@ -24,6 +24,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestHandedOver(t *testing.T) {
@@ -35,45 +36,27 @@ func TestHandedOver(t *testing.T) {
 	before := local.DeepCopy()
 
 	over := HandedOver(local, machine, "o-1")
-	if OwnedBy(over, machine.UID) || len(over.OwnerReferences) != 1 || over.OwnerReferences[0] != other {
-		t.Errorf("owners are %v", over.OwnerReferences)
-	}
-	if len(over.Annotations) != 0 {
-		t.Errorf("no Cluster unpauses the claim: %v", over.Annotations)
-	}
+	expect.That(t, !OwnedBy(over, machine.UID) && len(over.OwnerReferences) == 1 && over.OwnerReferences[0] == other, "owners are %v", over.OwnerReferences)
+	expect.That(t, len(over.Annotations) == 0, "no Cluster unpauses the claim: %v", over.Annotations)
 	// What the machine applies from then on changes nothing of this.
 	remote := Wanted{
 		Name: "m-1", Owner: machine, ClusterName: "c", Deployment: &Deployment{UserData: "boot"},
 		Remote: &Remote{Namespace: "a", Origin: "o-1"},
 	}
-	if !UpToDate(over, Desired(remote)) {
-		t.Errorf("the claim is not as the machine wants it:\n%s", cmp.Diff(Desired(remote), over))
-	}
-	if diff := cmp.Diff(before, local); diff != "" {
-		t.Errorf("the claim was changed in place (-before +after):\n%s", diff)
-	}
+	expect.That(t, UpToDate(over, Desired(remote)), "the claim is not as the machine wants it:\n%s", cmp.Diff(Desired(remote), over))
+	expect.Equal(t, before, local) // the claim is not changed in place
 }
 
 func TestCopyBase(t *testing.T) {
 	remote := RemoteName("m-1", "o-1")
-	if got := CopyBase(remote, "m-1", "o-1"); got != remote {
-		t.Errorf("copies next to a claim in another cluster are named after %s, want its name", got)
-	}
-	if got := CopyBase("m-1", "m-1", "o-1"); got != remote {
-		t.Errorf("copies next to a claim that was kept are named after %s: the machine has a secret m-1-metadata", got)
-	}
+	expect.Equal(t, remote, CopyBase(remote, "m-1", "o-1"))
+	expect.Equal(t, remote, CopyBase("m-1", "m-1", "o-1"))
 	copies := Copies("boot", "", "")
 	claim := HandedOver(Desired(Wanted{Name: "m-1", Owner: Owner{Namespace: "a", Name: "m-1", UID: "u"}, Deployment: &Deployment{UserData: "boot"}}),
 		Owner{Namespace: "a", Name: "m-1", UID: "u"}, "o-1")
-	if copies[0].NamedBy(claim) {
-		t.Error("the machine's own secret is taken for the copy")
-	}
+	expect.That(t, !copies[0].NamedBy(claim), "the machine's own secret is taken for the copy")
 	claim.Spec.UserData.Name = copies[0].DesiredCopy(claim, secretkeys.Content{}).Name
-	if !copies[0].NamedBy(claim) {
-		t.Errorf("the copy %s is not known again", claim.Spec.UserData.Name)
-	}
+	expect.That(t, copies[0].NamedBy(claim), "the copy %s is not known again", claim.Spec.UserData.Name)
 	claim.Spec.ConsumerRef, claim.Spec.UserData = nil, nil
-	if copies[0].NamedBy(claim) {
-		t.Error("a claim without user data names a copy of it")
-	}
+	expect.That(t, !copies[0].NamedBy(claim), "a claim without user data names a copy of it")
 }

@@ -44,29 +44,21 @@ func TestDesiredRemote(t *testing.T) {
 		c.Spec.UserData = &corev1.SecretReference{Namespace: "infra-a", Name: "m-0-userdata"}
 	})
 	expect.Equal(t, want, got)
-	if !UpToDate(got, got) {
-		t.Error("the claim is not what it should be")
-	}
+	expect.That(t, UpToDate(got, got), "the claim is not what it should be")
 	unlabeled := got.DeepCopy()
 	delete(unlabeled.Labels, infrav1.OriginKey)
-	if UpToDate(unlabeled, got) {
-		t.Error("a claim that has lost its origin counts as up to date")
-	}
+	expect.That(t, !UpToDate(unlabeled, got), "a claim that has lost its origin counts as up to date")
 }
 
 func TestRemoteName(t *testing.T) {
-	if a, b := RemoteName("m-1", "o-1"), RemoteName("m-1", "o-2"); a == b || !strings.HasPrefix(a, "m-1-") {
-		t.Errorf("machines of one name have claims %s and %s", a, b)
-	}
-	if got := RemoteName("m-1", "o-1"); got != "m-1-5cbdcb74" {
-		t.Errorf("the name has become %s, under which no claim is found again", got)
-	}
+	a, b := RemoteName("m-1", "o-1"), RemoteName("m-1", "o-2")
+	expect.That(t, a != b && strings.HasPrefix(a, "m-1-"), "machines of one name have claims %s and %s", a, b)
+	expect.Equal(t, "m-1-5cbdcb74", RemoteName("m-1", "o-1"))
 	for _, machine := range []string{"m", strings.Repeat("m", 253), strings.Repeat("m.", 126) + "m", strings.Repeat("m", 231) + ".mm"} {
 		for _, suffix := range []string{"", infrav1.HardwareDataSuffix, UserDataSuffix, MetaDataSuffix, NetworkDataSuffix, PullSecretSuffix} {
 			name := RemoteName(machine, "o-1") + suffix
-			if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-				t.Errorf("%s: %v", name, problems)
-			}
+			problems := validation.IsDNS1123Subdomain(name)
+			expect.That(t, len(problems) == 0, "%s: %v", name, problems)
 		}
 	}
 }
@@ -126,12 +118,8 @@ func TestCopies(t *testing.T) {
 	if _, err := PullSecretCopy("registry").Content(&corev1.Secret{Type: corev1.SecretTypeOpaque}); err == nil {
 		t.Error("a Secret of any type is a pull secret")
 	}
-	if !CopyOf(got, claim) {
-		t.Error("the copy is not known again")
-	}
+	expect.That(t, CopyOf(got, claim), "the copy is not known again")
 	foreign, orphan := got.DeepCopy(), got.DeepCopy()
 	foreign.Labels, orphan.OwnerReferences = nil, nil
-	if CopyOf(foreign, claim) || CopyOf(orphan, claim) {
-		t.Error("a secret without label or owner is taken for a copy")
-	}
+	expect.That(t, !CopyOf(foreign, claim) && !CopyOf(orphan, claim), "a secret without label or owner is taken for a copy")
 }

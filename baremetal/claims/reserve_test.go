@@ -61,9 +61,7 @@ func TestReserveAndAdopt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := working(remotes[0])
 			reserved := Reserve(claim, first, keeper, until, remotes[0] != nil)
-			if !reservation.Holds(reserved) || reservation.Holds(claim) {
-				t.Fatal("only the second one is reserved")
-			}
+			expect.Must(t, reservation.Holds(reserved) && !reservation.Holds(claim), "only the second one is reserved")
 			wantSpec := bmov1alpha1.HostClaimSpec{HostSelector: claim.Spec.HostSelector, FailureDomain: "row-1"}
 			expect.Equal(t, wantSpec, reserved.Spec)
 			wantAnnotations := map[string]string{
@@ -76,8 +74,8 @@ func TestReserveAndAdopt(t *testing.T) {
 			}
 			if remotes[0] == nil {
 				expect.Equal(t, []metav1.OwnerReference{keeper.Reference}, reserved.OwnerReferences)
-			} else if reserved.Labels[infrav1.OriginKey] != "uid-md" {
-				t.Errorf("labels %v", reserved.Labels)
+			} else {
+				expect.Equal(t, "uid-md", reserved.Labels[infrav1.OriginKey])
 			}
 
 			adopted := Adopt(reserved, second, keeper, remotes[1])
@@ -101,9 +99,8 @@ func TestKeepersOf(t *testing.T) {
 	expect.Equal(t, []string{"uid-md"}, KeepersOf(Reserve(working(nil), first, keeper, until, false)))
 	forged := working(nil)
 	forged.Labels[infrav1.NodeReuseLabel] = "md-workers"
-	if got := KeepersOf(forged); len(got) > 0 {
-		t.Errorf("a claim in use is kept for %v", got)
-	}
+	got := KeepersOf(forged)
+	expect.That(t, len(got) == 0, "a claim in use is kept for %v", got)
 }
 
 func TestRests(t *testing.T) {
@@ -179,12 +176,8 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 	claim.UID = types.UID("claim")
 	before := Copy{Source: "boot", Suffix: UserDataSuffix, Key: "userData"}.DesiredCopy(claim, secretkeys.Content{Key: "userData", Value: []byte("x")})
 	adopted := Adopt(Reserve(claim, first, keeper, until, true), second, keeper, &Remote{Namespace: "far", Origin: "origin-2"})
-	if !CopyOf(before, adopted) {
-		t.Error("the copy is foreign")
-	}
-	if CopyOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: before.OwnerReferences}}, adopted) {
-		t.Error("a secret without origin is a copy")
-	}
+	expect.That(t, CopyOf(before, adopted), "the copy is foreign")
+	expect.That(t, !CopyOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: before.OwnerReferences}}, adopted), "a secret without origin is a copy")
 }
 
 // TestWithCleaning shows what a machine that leaves or adopts a claim writes about cleaning.

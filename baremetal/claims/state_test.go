@@ -177,9 +177,7 @@ func TestRead(t *testing.T) {
 			first := func(c *bmov1alpha1.HostClaim) { c.Generation = 1 }
 			got := Read(bare(append([]change{first}, tc.given...)...))
 			expect.Equal(t, tc.want, got)
-			if got.HasHost() != (tc.want.HostName != "") {
-				t.Errorf("HasHost is %v", got.HasHost())
-			}
+			expect.Equal(t, tc.want.HostName != "", got.HasHost())
 		})
 	}
 }

@@ -54,9 +54,8 @@ func without(t *testing.T, field string) map[string]string {
 	annotations := recorded().Annotations()
 	var fields map[string]any
 	expect.NoError(t, json.Unmarshal([]byte(annotations[infrav1.EffectiveIdentityAnnotation]), &fields))
-	if _, found := fields[field]; !found {
-		t.Fatalf("no field %s in %v", field, fields)
-	}
+	_, found := fields[field]
+	expect.Must(t, found, "no field %s in %v", field, fields)
 	delete(fields, field)
 	text, err := json.Marshal(fields)
 	expect.NoError(t, err)
@@ -92,20 +91,14 @@ func TestRead(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, found, problem := Read(tc.owner, tc.annotations)
-			if found != tc.want || (problem != nil) != (tc.problem != "") {
-				t.Fatalf("found %v, problem %v", found, problem)
-			}
-			if problem != nil && (problem.Reason != tc.problem || !strings.Contains(problem.Error(), infrav1.EffectiveIdentityAnnotation)) {
-				t.Errorf("problem is %v", problem)
-			}
+			expect.Must(t, found == tc.want && (problem != nil) == (tc.problem != ""), "found %v, problem %v", found, problem)
+			expect.That(t, problem == nil || problem.Reason == tc.problem && strings.Contains(problem.Error(), infrav1.EffectiveIdentityAnnotation), "problem is %v", problem)
 			if diff := cmp.Diff(recorded(), got); found && diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := recorded().Annotations()[infrav1.OriginKey]; got != origin {
-		t.Errorf("origin is %q", got)
-	}
+	expect.Equal(t, origin, recorded().Annotations()[infrav1.OriginKey])
 }
 
 func TestNote(t *testing.T) {
@@ -124,9 +117,8 @@ func TestNote(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.record.Note(tc.asked); (got != "") != (tc.want != "") || !strings.Contains(got, tc.want) {
-				t.Errorf("note is %q, want %q", got, tc.want)
-			}
+			got := tc.record.Note(tc.asked)
+			expect.That(t, (got != "") == (tc.want != "") && strings.Contains(got, tc.want), "note is %q, want %q", got, tc.want)
 		})
 	}
 }
@@ -157,9 +149,7 @@ func TestFollow(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, problem := recorded().Follow(tc.now, tc.confirmed)
-			if (problem != nil) != tc.moved {
-				t.Fatalf("problem is %v", problem)
-			}
+			expect.Must(t, (problem != nil) == tc.moved, "problem is %v", problem)
 			want := recorded(func(r *Record) {
 				if !tc.moved {
 					r.Target = tc.now
@@ -170,13 +160,10 @@ func TestFollow(t *testing.T) {
 				return
 			}
 			for _, part := range []string{"hosts", here + "/a", tc.now.Place(), infrav1.ConfirmIdentityMoveAnnotation} {
-				if problem.Reason != "IdentityMoved" || !strings.Contains(problem.Message, part) {
-					t.Errorf("%v does not say %q", problem, part)
-				}
+				expect.That(t, problem.Reason == "IdentityMoved" && strings.Contains(problem.Message, part), "%v does not say %q", problem, part)
 			}
-			if _, again := recorded().Follow(tc.now, tc.now.Place()); again != nil {
-				t.Errorf("what the message asks for does not help: %v", again)
-			}
+			_, again := recorded().Follow(tc.now, tc.now.Place())
+			expect.That(t, again == nil, "what the message asks for does not help: %v", again)
 		})
 	}
 }

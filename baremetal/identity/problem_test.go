@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestProblems has each cause with a reason of its own name what is wrong and, where the owner of the
@@ -41,9 +42,7 @@ func TestProblems(t *testing.T) {
 		if got.Reason != reason || strings.Contains(got.Message, "%") || strings.HasSuffix(got.Message, ".") || strings.ContainsAny(got.Message, "\n") {
 			t.Errorf("cause %q: %+v", c, got)
 		}
-		if !strings.Contains(got.Message, ": ") && c != Connecting {
-			t.Errorf("%q has no remedy", got.Message)
-		}
+		expect.That(t, strings.Contains(got.Message, ": ") || c == Connecting, "%q has no remedy", got.Message)
 	}
 }
 
@@ -53,7 +52,5 @@ func TestProblemOfAnAPIServer(t *testing.T) {
 		Reason:  infrav1.IdentityUnreachableReason,
 		Message: "The API server https://a cannot be used: it answers with status 502; check that it is an API server of Kubernetes, and in order",
 	}
-	if *got != want {
-		t.Errorf("%+v, want %+v", *got, want)
-	}
+	expect.Equal(t, want, *got)
 }

@@ -128,15 +128,12 @@ func TestClaims(t *testing.T) {
 func TestLongNamesAreCutAndStayApart(t *testing.T) {
 	long := strings.Repeat("a", 250)
 	one, other := request(long).ClaimName(first(newPool("pool-1", "", ""))), request(long).ClaimName(first(newPool("pool-2", "", "")))
-	if len(one) != 253 || one == other {
-		t.Errorf("%q and %q", one, other)
-	}
+	expect.That(t, len(one) == 253 && one != other, "%q and %q", one, other)
 	r := request("server")
 	r.Data.Labels = nil
 	r.Data.Name = long
-	if label := r.IPClaim(first(newPool("pool", "", "")), "now").Labels[infrav1.DataNameLabel]; len(label) != 63 {
-		t.Errorf("label %q", label)
-	}
+	label := r.IPClaim(first(newPool("pool", "", "")), "now").Labels[infrav1.DataNameLabel]
+	expect.That(t, len(label) == 63, "label %q", label)
 }
 
 func TestAnswers(t *testing.T) {
@@ -179,9 +176,8 @@ func TestAddresses(t *testing.T) {
 	}})
 	want := metadata.Address{Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53"}}
 	expect.Equal(t, want, metal3)
-	if bare := FromMetal3Address(&ipamv1alpha1.IPAddress{}); !cmp.Equal(bare, metadata.Address{}) {
-		t.Errorf("an empty address is %+v", bare)
-	}
+	bare := FromMetal3Address(&ipamv1alpha1.IPAddress{})
+	expect.That(t, cmp.Equal(bare, metadata.Address{}), "an empty address is %+v", bare)
 	capi := FromCAPIAddress(&capipamv1.IPAddress{Spec: capipamv1.IPAddressSpec{Address: "::2", Prefix: ptr.To[int32](64), Gateway: "::1"}})
 	expect.Equal(t, metadata.Address{Address: "::2", Prefix: 64, Gateway: "::1"}, capi)
 }
@@ -370,9 +366,8 @@ func TestState(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if after := pool(tc.change); (after == before) != tc.same {
-				t.Errorf("%q after %q", after, before)
-			}
+			after := pool(tc.change)
+			expect.That(t, (after == before) == tc.same, "%q after %q", after, before)
 		})
 	}
 }
@@ -398,23 +393,19 @@ func TestDataOf(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, known := DataOf(tc.claim); known != (tc.want != "") || known && got != tc.want {
-				t.Errorf("the data is %q, known: %v", got, known)
-			}
+			got, known := DataOf(tc.claim)
+			expect.That(t, known == (tc.want != "") && (!known || got == tc.want), "the data is %q, known: %v", got, known)
 		})
 	}
 }
 
 func TestRoom(t *testing.T) {
 	for unanswered, want := range map[int]int{0: 2, 3: 2, 4: 1, 5: 0, 5000: 0} {
-		if got := Room(unanswered); got != want {
-			t.Errorf("room beside %d: %d, want %d", unanswered, got, want)
-		}
+		got := Room(unanswered)
+		expect.That(t, got == want, "room beside %d: %d, want %d", unanswered, got, want)
 	}
 	asked := request("nodes-0").IPClaim(first(newPool("pool", "", "")), "")
-	if !Unanswered(asked) {
-		t.Error("a new claim counts as answered")
-	}
+	expect.That(t, Unanswered(asked), "a new claim counts as answered")
 	for what, change := range map[string]func(*ipamv1alpha1.IPClaim){
 		"given":    func(c *ipamv1alpha1.IPClaim) { c.Status.Address = &corev1.ObjectReference{Name: "a"} },
 		"refused":  func(c *ipamv1alpha1.IPClaim) { c.Status.ErrorMessage = ptr.To("Exhausted") },
@@ -428,11 +419,7 @@ func TestRoom(t *testing.T) {
 	}
 	ready := metav1.Condition{Type: capipamv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse, Reason: "Full"}
 	other := request("nodes-0").IPAddressClaim(first(newPool("six", "ipam.cluster.x-k8s.io", "InClusterIPPool")))
-	if !Unanswered(other) {
-		t.Error("a new claim of another provider counts as answered")
-	}
+	expect.That(t, Unanswered(other), "a new claim of another provider counts as answered")
 	other.Status.Conditions = []metav1.Condition{ready}
-	if Unanswered(other) {
-		t.Error("a claim that another provider refused counts")
-	}
+	expect.That(t, !Unanswered(other), "a claim that another provider refused counts")
 }

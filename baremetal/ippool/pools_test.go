@@ -154,9 +154,7 @@ networkData:
 			expect.NoError(t, yaml.UnmarshalStrict([]byte(tc.spec), &spec))
 			got, err := Asks(spec, given)
 			expect.Equal(t, tc.want, got)
-			if message := text(err); message != tc.wantErr {
-				t.Errorf("error %q, want %q", message, tc.wantErr)
-			}
+			expect.Equal(t, tc.wantErr, text(err))
 		})
 	}
 }

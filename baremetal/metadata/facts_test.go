@@ -150,36 +150,24 @@ func TestLookups(t *testing.T) {
 			if err != nil {
 				message = err.Error()
 			}
-			if message != tc.message {
-				t.Errorf("message %q, want %q", message, tc.message)
-			}
+			expect.Equal(t, tc.message, message)
 		})
 	}
 }
 
 func TestIsInterfaceNotFound(t *testing.T) {
 	err := errors.Join(errors.New("other"), fmt.Errorf("bond: %w", interfaceNotFoundError{Interface: "eth1"}))
-	if !IsInterfaceNotFound(err) {
-		t.Errorf("%v is not recognized", err)
-	}
-	if IsInterfaceNotFound(errors.New("other")) {
-		t.Error("any error is recognized")
-	}
+	expect.That(t, IsInterfaceNotFound(err), "%v is not recognized", err)
+	expect.That(t, !IsInterfaceNotFound(errors.New("other")), "any error is recognized")
 }
 
 func TestForeignHost(t *testing.T) {
 	f := given()
-	if !f.ForeignHost() {
-		t.Error("a host of another namespace is not foreign")
-	}
+	expect.That(t, f.ForeignHost(), "a host of another namespace is not foreign")
 	f.Host.Namespace = "tenant"
-	if f.ForeignHost() {
-		t.Error("a host of the same namespace is foreign")
-	}
+	expect.That(t, !f.ForeignHost(), "a host of the same namespace is foreign")
 	f.RemoteHost = true
-	if !f.ForeignHost() {
-		t.Error("a host of another cluster is not foreign")
-	}
+	expect.That(t, f.ForeignHost(), "a host of another cluster is not foreign")
 }
 
 // TestRemoteHost shows that the record of where the claim was made counts, not what
@@ -206,9 +194,7 @@ func TestRemoteHost(t *testing.T) {
 				Namespace: owner.Namespace, Name: owner.Name, UID: owner.UID, Annotations: tc.annotations,
 			}, Spec: infrav1.Metal3MachineSpec{IdentityRef: tc.wished}}
 			got := NewFacts(&infrav1.Metal3Data{}, &clusterv1.Machine{}, machine, hardware.Host{})
-			if got.RemoteHost != tc.want {
-				t.Errorf("remote host is %v", got.RemoteHost)
-			}
+			expect.Equal(t, tc.want, got.RemoteHost)
 		})
 	}
 }

@@ -64,9 +64,7 @@ func TestGolden(t *testing.T) {
 		got, err := Render(&spec, known())
 		expect.NoError(t, err)
 		var strict map[string]string
-		if err := yaml.UnmarshalStrict(got, &strict); err != nil {
-			t.Errorf("not all values are strings: %v", err)
-		}
+		expect.NoError(t, yaml.UnmarshalStrict(got, &strict))
 		return string(got)
 	})
 }
@@ -138,9 +136,7 @@ func TestRenderRefuses(t *testing.T) {
 				tc.change(&given)
 			}
 			got, err := Render(&tc.spec, given)
-			if err == nil {
-				t.Fatalf("rendered:\n%s", got)
-			}
+			expect.Must(t, err != nil, "rendered:\n%s", got)
 			expect.Equal(t, tc.want, err.Error())
 		})
 	}
@@ -150,14 +146,10 @@ func TestRenderRefuses(t *testing.T) {
 // and string values.
 func FuzzRender(f *testing.F) {
 	inputs, err := filepath.Glob("testdata/*.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, err)
 	for _, input := range inputs {
 		text, err := os.ReadFile(input)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.NoError(f, err)
 		f.Add(text, "server", "label")
 	}
 	f.Fuzz(func(t *testing.T, text []byte, host, label string) {

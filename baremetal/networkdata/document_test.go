@@ -32,6 +32,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // whole reads the largest templates of the renderers as one.
@@ -39,30 +40,22 @@ func whole(tb testing.TB) (spec infrav1.Metal3DataTemplateSpec, metaData, networ
 	tb.Helper()
 	metaData, networkData = read(tb, "../metadata/testdata/full.yaml"), read(tb, "testdata/full.yaml")
 	spec.MetaData, spec.NetworkData = &infrav1.MetaData{}, &infrav1.NetworkData{}
-	if err := yaml.UnmarshalStrict(metaData, spec.MetaData); err != nil {
-		tb.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(networkData, spec.NetworkData); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, yaml.UnmarshalStrict(metaData, spec.MetaData))
+	expect.NoError(tb, yaml.UnmarshalStrict(networkData, spec.NetworkData))
 	return spec, metaData, networkData
 }
 
 func paths(tb testing.TB, pattern string) []string {
 	tb.Helper()
 	found, err := filepath.Glob(pattern)
-	if err != nil || len(found) == 0 {
-		tb.Fatalf("no %s: %v", pattern, err)
-	}
+	expect.Must(tb, err == nil && len(found) != 0, "no %s: %v", pattern, err)
 	return found
 }
 
 func read(tb testing.TB, path string) []byte {
 	tb.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	return text
 }
 
@@ -118,9 +111,7 @@ func FuzzRender(f *testing.F) {
 		given.Addresses = answer(asks)
 		for _, doc := range metadata.Wanted(spec, "m") {
 			content, err := networkdata.Document(doc.Key, spec, given)
-			if errors.As(err, &metadata.AddressNotFoundError{}) {
-				t.Fatalf("an address is needed that was not asked for: %v", err)
-			}
+			expect.Must(t, !errors.As(err, &metadata.AddressNotFoundError{}), "an address is needed that was not asked for: %v", err)
 			if err != nil {
 				continue
 			}
@@ -144,9 +135,7 @@ func BenchmarkRender(b *testing.B) {
 	for b.Loop() {
 		given := machine()
 		asks, err := ippool.Asks(spec, given)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, err)
 		given.Addresses = answer(asks)
 		for _, doc := range metadata.Wanted(spec, "m") {
 			if _, err := networkdata.Document(doc.Key, spec, given); err != nil {

@@ -69,18 +69,14 @@ func TestGolden(t *testing.T) {
 		got, err := Render(&spec, known())
 		expect.NoError(t, err)
 		again, err := Render(&spec, known())
-		if err != nil || string(again) != string(got) {
-			t.Errorf("a second time it is different, or fails: %v", err)
-		}
+		expect.That(t, err == nil && string(again) == string(got), "a second time it is different, or fails: %v", err)
 		return string(got)
 	})
 }
 
 func TestNothingIsAnEmptyDocument(t *testing.T) {
 	got, err := Render(nil, metadata.Facts{})
-	if want := "links: []\nnetworks: []\nservices: []\n"; err != nil || string(got) != want {
-		t.Errorf("rendered %q, %v", got, err)
-	}
+	expect.That(t, err == nil && string(got) == "links: []\nnetworks: []\nservices: []\n", "rendered %q, %v", got, err)
 }
 
 func ethernet(id string) infrav1.NetworkDataLinkEthernet {
@@ -241,9 +237,7 @@ func TestRenderRefuses(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := Render(tc.given, known())
-			if err == nil {
-				t.Fatalf("rendered:\n%s", got)
-			}
+			expect.Must(t, err != nil, "rendered:\n%s", got)
 			expect.Equal(t, tc.want, err.Error())
 		})
 	}
@@ -253,23 +247,17 @@ func TestAllErrorsAreToldTogether(t *testing.T) {
 	spec := mac(&infrav1.NetworkLinkMAC{FromHostInterface: "eth9"})
 	spec.Services = &infrav1.NetworkDataService{DNSFromIPPool: "slow"}
 	_, err := Render(spec, known())
-	if !metadata.IsInterfaceNotFound(err) || !errors.As(err, &metadata.AddressNotFoundError{}) {
-		t.Errorf("error %v, want both", err)
-	}
+	expect.That(t, metadata.IsInterfaceNotFound(err) && errors.As(err, &metadata.AddressNotFoundError{}), "error %v, want both", err)
 }
 
 // FuzzRender reads templates from YAML: rendering panics for none of them, and its result is a
 // document that can be read again.
 func FuzzRender(f *testing.F) {
 	inputs, err := filepath.Glob("testdata/*.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, err)
 	for _, input := range inputs {
 		text, err := os.ReadFile(input)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.NoError(f, err)
 		f.Add(text, "192.0.2.1", int32(24))
 	}
 	f.Fuzz(func(t *testing.T, text []byte, address string, prefix int32) {

@@ -23,6 +23,8 @@ import (
 	"testing"
 
 	"k8s.io/utils/ptr"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestPrefixes(t *testing.T) {
@@ -52,13 +54,9 @@ func TestPrefixes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := LabelPrefixes(tc.list)
-			if !slices.Equal(got, tc.want) || (err != nil) != (len(tc.problems) > 0) {
-				t.Fatalf("got %v, %v", got, err)
-			}
+			expect.Must(t, slices.Equal(got, tc.want) && (err != nil) == (len(tc.problems) > 0), "got %v, %v", got, err)
 			for _, problem := range tc.problems {
-				if !strings.Contains(err.Error(), problem) {
-					t.Errorf("%q does not say %q", err, problem)
-				}
+				expect.That(t, strings.Contains(err.Error(), problem), "%q does not say %q", err, problem)
 			}
 		})
 	}
@@ -101,9 +99,7 @@ func TestChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := LabelChanges(prefixes, tc.server, tc.node)
 			equal := func(a, b *string) bool { return ptr.Equal(a, b) }
-			if !maps.EqualFunc(got, tc.want, equal) {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
+			expect.That(t, maps.EqualFunc(got, tc.want, equal), "got %v, want %v", got, tc.want)
 			for key, value := range got {
 				if tc.node == nil {
 					tc.node = map[string]string{}
@@ -114,16 +110,14 @@ func TestChanges(t *testing.T) {
 					tc.node[key] = *value
 				}
 			}
-			if again := LabelChanges(prefixes, tc.server, tc.node); again != nil {
-				t.Errorf("after the changes there are more: %v", again)
-			}
+			again := LabelChanges(prefixes, tc.server, tc.node)
+			expect.That(t, again == nil, "after the changes there are more: %v", again)
 		})
 	}
 }
 
 func TestUnpublished(t *testing.T) {
 	server := map[string]string{"a.example/x": "1", "row": "2", "c.example": "3"}
-	if got := UnpublishedPrefixes([]string{"a.example", "b.example", "c.example"}, server); !slices.Equal(got, []string{"b.example", "c.example"}) {
-		t.Errorf("got %v", got)
-	}
+	got := UnpublishedPrefixes([]string{"a.example", "b.example", "c.example"}, server)
+	expect.That(t, slices.Equal(got, []string{"b.example", "c.example"}), "got %v", got)
 }

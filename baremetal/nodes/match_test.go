@@ -94,8 +94,7 @@ func TestFound(t *testing.T) {
 		ByProviderID: true, ByHostUID: true, ByHostname: true,
 	}
 	for kind, want := range found {
-		if got := (Result{Kind: kind}).Found(); got != want {
-			t.Errorf("Found is %v for %q, want %v", got, kind, want)
-		}
+		got := (Result{Kind: kind}).Found()
+		expect.That(t, got == want, "Found is %v for %q, want %v", got, kind, want)
 	}
 }

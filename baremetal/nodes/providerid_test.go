@@ -42,9 +42,7 @@ func TestParse(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, ok := ParseProviderID(tc.given)
-			if ok != tc.ok {
-				t.Errorf("ok is %v, want %v", ok, tc.ok)
-			}
+			expect.Equal(t, tc.ok, ok)
 			expect.Equal(t, tc.want, got)
 		})
 	}
@@ -68,12 +66,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, namespace, host, machine string) {
 		id := ProviderID{Namespace: namespace, Host: host, Machine: machine}
 		got, ok := ParseProviderID(id.String())
-		if ok != id.Valid() {
-			t.Fatalf("Parse(%q) accepts: %v, but Valid is %v", id.String(), ok, id.Valid())
-		}
-		if ok && got != id {
-			t.Fatalf("Parse(%q) is %+v, want %+v", id.String(), got, id)
-		}
+		expect.Must(t, ok == id.Valid(), "Parse(%q) accepts: %v, but Valid is %v", id.String(), ok, id.Valid())
+		expect.Must(t, !ok || got == id, "Parse(%q) is %+v, want %+v", id.String(), got, id)
 		if parsed, ok := ParseProviderID(machine); ok && parsed.String() != machine {
 			t.Fatalf("String of ParseProviderID(%q) is %q", machine, parsed.String())
 		}

@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // hostile are expressions that are short to write and large when compiled. The first
@@ -51,19 +52,13 @@ func TestHostileExpressionsAreRefusedBeforeTheyCost(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			compiled := Compile(&p)
 			runtime.ReadMemStats(&after)
-			if compiled.Err() == nil || !strings.Contains(compiled.Err().Error(), "at most") {
-				t.Fatalf("got %.200v, want an error that names the bound", compiled.Err())
-			}
-			if compiled.Admits(Namespace{Name: strings.Repeat("x", 60)}) {
-				t.Error("the policy admits a namespace")
-			}
+			expect.Must(t, compiled.Err() != nil && strings.Contains(compiled.Err().Error(), "at most"), "got %.200v, want an error that names the bound", compiled.Err())
+			expect.That(t, !compiled.Admits(Namespace{Name: strings.Repeat("x", 60)}), "the policy admits a namespace")
 			const most = 32 << 20
-			if cost := after.TotalAlloc - before.TotalAlloc; cost > most {
-				t.Errorf("four such expressions took %d MiB, want at most %d", cost>>20, most>>20)
-			}
-			if length := len(compiled.Err().Error()); length > 4096 {
-				t.Errorf("the error has %d bytes", length)
-			}
+			cost := after.TotalAlloc - before.TotalAlloc
+			expect.That(t, cost <= most, "four such expressions took %d MiB, want at most %d", cost>>20, most>>20)
+			length := len(compiled.Err().Error())
+			expect.That(t, length <= 4096, "the error has %d bytes", length)
 		})
 	}
 }
@@ -74,9 +69,8 @@ func TestUsualExpressionsAreAccepted(t *testing.T) {
 		strings.Repeat("some-namespace|", 100) + "x", `(\d{1,3}\.){3}\d{1,3}`, `\pL+`,
 	} {
 		p := newPolicy(matching(expression), infrav1.AllowedImageURLsAnnotation, expression)
-		if err := Compile(&p).Err(); err != nil {
-			t.Errorf("%.60q: %v", expression, err)
-		}
+		err := Compile(&p).Err()
+		expect.That(t, err == nil, "%.60q: %v", expression, err)
 	}
 }
 
@@ -93,15 +87,10 @@ func FuzzExpression(f *testing.F) {
 		}
 		matchesWhole(compiled, value)
 		parsed, err := syntax.Parse(expression, syntax.Perl)
-		if err != nil {
-			t.Fatalf("%q was accepted: %v", expression, err)
-		}
+		expect.Must(t, err == nil, "%q was accepted: %v", expression, err)
 		program, err := syntax.Compile(parsed.Simplify())
-		if err != nil {
-			t.Fatalf("%q was accepted: %v", expression, err)
-		}
-		if got := len(program.Inst); got > maxSize {
-			t.Errorf("%q compiles to %d instructions, want at most %d", expression, got, maxSize)
-		}
+		expect.Must(t, err == nil, "%q was accepted: %v", expression, err)
+		got := len(program.Inst)
+		expect.That(t, got <= maxSize, "%q compiles to %d instructions, want at most %d", expression, got, maxSize)
 	})
 }

@@ -178,13 +178,9 @@ func TestValidate(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := Compile(&tt.given).Err()
-			if (err == nil) != (tt.want == nil) {
-				t.Fatalf("Err() = %v, want an error with %q", err, tt.want)
-			}
+			expect.Must(t, (err == nil) == (tt.want == nil), "Err() = %v, want an error with %q", err, tt.want)
 			for _, part := range tt.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("Err() = %q, want it to say %q", err, part)
-				}
+				expect.That(t, strings.Contains(err.Error(), part), "Err() = %q, want it to say %q", err, part)
 			}
 		})
 	}
@@ -223,9 +219,7 @@ func TestEvaluate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Evaluate(compileAll(tt.policies), Namespace{Name: "tenant"}, tt.own)
 			expect.Equal(t, tt.want, append([]string{}, d.Namespaces()...))
-			if len(d.Invalid) != tt.invalid {
-				t.Errorf("invalid policies: %v, want %d", d.Invalid, tt.invalid)
-			}
+			expect.That(t, len(d.Invalid) == tt.invalid, "invalid policies: %v, want %d", d.Invalid, tt.invalid)
 		})
 	}
 }
@@ -350,21 +344,14 @@ func TestCounted(t *testing.T) {
 	}
 	add("crowded", MaxPerNamespace, 1)
 	add("modest", 3, 2)
-	if counted := Counted(all); len(counted) != len(all) {
-		t.Errorf("%d of %d count, although no namespace has too many", len(counted), len(all))
-	}
+	counted := Counted(all)
+	expect.That(t, len(counted) == len(all), "%d of %d count, although no namespace has too many", len(counted), len(all))
 	add("crowded", 5, 5)
 	number := map[string]int{}
 	for _, p := range Counted(all) {
 		number[p.Namespace]++
-		if p.Namespace == "crowded" && p.Name > "policy-1-094" && p.Name < "policy-5" {
-			t.Errorf("%s counts, although %d are older", p.Name, MaxPerNamespace)
-		}
+		expect.That(t, p.Namespace != "crowded" || p.Name <= "policy-1-094" || p.Name >= "policy-5", "%s counts, although %d are older", p.Name, MaxPerNamespace)
 	}
-	if number["crowded"] != MaxPerNamespace || number["modest"] != 3 {
-		t.Errorf("these count: %v", number)
-	}
-	if all[0].Name != "policy-1-000" {
-		t.Error("the order of what was given has changed")
-	}
+	expect.That(t, number["crowded"] == MaxPerNamespace && number["modest"] == 3, "these count: %v", number)
+	expect.That(t, all[0].Name == "policy-1-000", "the order of what was given has changed")
 }

@@ -16,7 +16,11 @@ limitations under the License.
 
 package secretkeys
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
+)
 
 func TestValue(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -42,12 +46,8 @@ func TestValue(t *testing.T) {
 				data[key] = []byte(value)
 			}
 			got, found := Value(tt.key, data)
-			if string(got) != tt.want || found != tt.found {
-				t.Errorf("value %q, found %v, want %q, %v", got, found, tt.want, tt.found)
-			}
-			if found && got == nil {
-				t.Error("an empty value is nil: it would not be written")
-			}
+			expect.That(t, string(got) == tt.want && found == tt.found, "value %q, found %v, want %q, %v", got, found, tt.want, tt.found)
+			expect.That(t, !found || got != nil, "an empty value is nil: it would not be written")
 		})
 	}
 }

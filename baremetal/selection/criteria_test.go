@@ -101,17 +101,11 @@ func TestParseRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse(newClaim(tt.claim...))
 			var invalid *InvalidError
-			if !errors.As(err, &invalid) {
-				t.Fatalf("Parse() = %v, want an InvalidError", err)
-			}
+			expect.Must(t, errors.As(err, &invalid), "Parse() = %v, want an InvalidError", err)
 			for _, part := range tt.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("Parse() = %q, want it to say %q", err, part)
-				}
+				expect.That(t, strings.Contains(err.Error(), part), "Parse() = %q, want it to say %q", err, part)
 			}
-			if len(err.Error()) > 1000 {
-				t.Errorf("Parse() repeats %d bytes of what it was given", len(err.Error()))
-			}
+			expect.That(t, len(err.Error()) <= 1000, "Parse() repeats %d bytes of what it was given", len(err.Error()))
 		})
 	}
 }
@@ -131,9 +125,8 @@ func TestParseAcceptsWhatIsJustWithinTheLimits(t *testing.T) {
 	}
 	for name, edits := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Parse(newClaim(edits...)); err != nil {
-				t.Errorf("Parse() = %v", err)
-			}
+			_, err := Parse(newClaim(edits...))
+			expect.That(t, err == nil, "Parse() = %v", err)
 		})
 	}
 }
@@ -143,13 +136,10 @@ func TestParseAcceptsWhatIsJustWithinTheLimits(t *testing.T) {
 func TestParseLooksAtTheSizeFirst(t *testing.T) {
 	claim := newClaim(wantsExpressions(100_000))
 	allocations := testing.AllocsPerRun(10, func() {
-		if _, err := Parse(claim); err == nil {
-			t.Error("accepted")
-		}
+		_, err := Parse(claim)
+		expect.That(t, err != nil, "accepted")
 	})
-	if allocations > 100 {
-		t.Errorf("Parse() allocated %.0f times", allocations)
-	}
+	expect.That(t, allocations <= 100, "Parse() allocated %.0f times", allocations)
 }
 
 func TestNamespaces(t *testing.T) {

@@ -197,9 +197,7 @@ func TestSelect(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			host, found := Select(criteria(t, tt.claim...), slices.Values(tt.hosts))
-			if found != (tt.want != "") || (found && host.Name != tt.want) {
-				t.Errorf("Select() = %v, %t, want %q", host, found, tt.want)
-			}
+			expect.That(t, found == (tt.want != "") && (!found || host.Name == tt.want), "Select() = %v, %t, want %q", host, found, tt.want)
 		})
 	}
 }
@@ -213,18 +211,16 @@ func TestSelectReadsNoFurtherThanItMust(t *testing.T) {
 			}
 		}
 	}
-	if _, found := Select(Criteria{}, hosts); !found || read != 1 {
-		t.Errorf("read %d hosts, found %t, want the first and no more", read, found)
-	}
+	_, found := Select(Criteria{}, hosts)
+	expect.That(t, found && read == 1, "read %d hosts, found %t, want the first and no more", read, found)
 }
 
 // A pool has thousands of hosts, and every claim that waits goes through them.
 func TestNoMemoryIsTakenForEachHost(t *testing.T) {
 	c := criteria(t, wantsLabel("rack", "a1"), wantsLabel("size", "large"))
 	host := newHost("a", label("rack", "a1"))
-	if allocations := testing.AllocsPerRun(100, func() { Fits(c, host) }); allocations > 0 {
-		t.Errorf("%.0f pieces of memory for one host", allocations)
-	}
+	allocations := testing.AllocsPerRun(100, func() { Fits(c, host) })
+	expect.That(t, allocations == 0, "%.0f pieces of memory for one host", allocations)
 }
 
 func TestExplain(t *testing.T) {

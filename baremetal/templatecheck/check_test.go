@@ -24,7 +24,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -257,9 +256,7 @@ func TestEveryFieldOfABondIsNoParameterToo(t *testing.T) {
 	got := slices.Collect(maps.Values(bondFields()))
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("bondFields (-fields of the type +listed):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 func TestWarnings(t *testing.T) {
@@ -360,9 +357,7 @@ func TestKeysWinAsTheyAreRendered(t *testing.T) {
 		case "prefixesFromPool":
 			want = "24"
 		}
-		if values["k"] != want {
-			t.Errorf("the value is %q although %s is the first list", values["k"], list.name)
-		}
+		expect.That(t, values["k"] == want, "the value is %q although %s is the first list", values["k"], list.name)
 		without[i]()
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestCircles compares the search, which follows each reference once, with what circles
@@ -40,19 +42,14 @@ func TestCircles(t *testing.T) {
 			want = want || reaches(below, fmt.Sprint(i), fmt.Sprint(i), map[string]bool{})
 		}
 		found := slices.Collect(circles(below))
-		if (len(found) > 0) != want {
-			t.Fatalf("seed %d: %v: found %v, want a circle: %t", seed, below, found, want)
-		}
+		expect.Must(t, (len(found) > 0) == want, "seed %d: %v: found %v, want a circle: %t", seed, below, found, want)
 		for _, problem := range found {
-			if link := fmt.Sprint(problem.BadValue); !reaches(below, link, link, map[string]bool{}) {
-				t.Fatalf("seed %d: %v: link %s is on no circle", seed, below, link)
-			}
+			link := fmt.Sprint(problem.BadValue)
+			expect.Must(t, reaches(below, link, link, map[string]bool{}), "seed %d: %v: link %s is on no circle", seed, below, link)
 		}
 		drawn[want]++
 	}
-	if drawn[true] < 500 || drawn[false] < 500 {
-		t.Errorf("circles were drawn, and none: %v: draw others", drawn)
-	}
+	expect.That(t, drawn[true] >= 500 && drawn[false] >= 500, "circles were drawn, and none: %v: draw others", drawn)
 }
 
 // reaches reports whether the references below a link lead to another one.

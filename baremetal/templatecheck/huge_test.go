@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // many is how many items the schema allows in most lists of a template.
@@ -71,16 +72,11 @@ func TestAnswersToHugeTemplatesAreBrief(t *testing.T) {
 	for name, spec := range hugeTemplates() {
 		t.Run(name, func(t *testing.T) {
 			problems := Problems(spec, field.NewPath("spec"))
-			if len(problems) != 20 {
-				t.Fatalf("%d problems, want 20", len(problems))
-			}
-			if last := problems[19].Detail; !strings.HasSuffix(last, "; further problems were not looked for") {
-				t.Errorf("the last one says %q, not that there may be more", last)
-			}
+			expect.Must(t, len(problems) == 20, "%d problems, want 20", len(problems))
+			last := problems[19].Detail
+			expect.That(t, strings.HasSuffix(last, "; further problems were not looked for"), "the last one says %q, not that there may be more", last)
 			text := apierrors.NewInvalid(schema.GroupKind{Kind: "Metal3DataTemplate"}, "t", problems).Error()
-			if len(text) > 40_000 {
-				t.Errorf("the answer has %d bytes", len(text))
-			}
+			expect.That(t, len(text) <= 40_000, "the answer has %d bytes", len(text))
 		})
 	}
 }
@@ -118,9 +114,8 @@ func TestWorkGrowsWithTheTemplate(t *testing.T) {
 	}
 	for name, spec := range tests {
 		t.Run(name, func(t *testing.T) {
-			if half, all := allocated(spec(many/2)), allocated(spec(many)); all > 3*half {
-				t.Errorf("%d bytes for %d, %d for %d", half, many/2, all, many)
-			}
+			half, all := allocated(spec(many/2)), allocated(spec(many))
+			expect.That(t, all <= 3*half, "%d bytes for %d, %d for %d", half, many/2, all, many)
 		})
 	}
 }
@@ -144,8 +139,7 @@ func TestWarningsOfHugeTemplatesAreBrief(t *testing.T) {
 	}
 	parameters := linked(infrav1.NetworkDataLink{Bonds: []infrav1.NetworkDataLinkBond{bond}})
 	for name, spec := range map[string]infrav1.Metal3DataTemplateSpec{"parameters": parameters, "keys": {MetaData: metadata}} {
-		if got := Warnings(spec, field.NewPath("spec")); len(got) != 21 || got[20] != "further warnings are left out" {
-			t.Errorf("%d warnings of %s, want 20 and one that says so", len(got), name)
-		}
+		got := Warnings(spec, field.NewPath("spec"))
+		expect.That(t, len(got) == 21 && got[20] == "further warnings are left out", "%d warnings of %s, want 20 and one that says so", len(got), name)
 	}
 }

@@ -55,9 +55,7 @@ func TestWhatIsTakenIsRendered(t *testing.T) {
 			t.Fatalf("seed %d: problems: %v\nrendering: %v\n%s", seed, problems, err, text)
 		}
 	}
-	if taken < 500 || refused < 500 {
-		t.Errorf("%d templates were taken and %d refused: draw others", taken, refused)
-	}
+	expect.That(t, taken >= 500 && refused >= 500, "%d templates were taken and %d refused: draw others", taken, refused)
 }
 
 // An option of a bond that is rendered from a field is refused as a parameter, which would replace it unnoticed.

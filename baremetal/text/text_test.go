@@ -63,17 +63,13 @@ func TestProblems(t *testing.T) {
 				found = append(found, problems(n, &lookedAt))
 			}
 			got := Problems(found...)
-			if len(got) != tc.listed || lookedAt != tc.lookedAt {
-				t.Errorf("%d problems after a look at %d, want %d after %d", len(got), lookedAt, tc.listed, tc.lookedAt)
-			}
+			expect.That(t, len(got) == tc.listed && lookedAt == tc.lookedAt, "%d problems after a look at %d, want %d after %d", len(got), lookedAt, tc.listed, tc.lookedAt)
 			for i, problem := range got {
 				want := "wrong"
 				if tc.more && i == len(got)-1 {
 					want += "; further problems were not looked for"
 				}
-				if problem.Detail != want {
-					t.Errorf("problem %d says %q, want %q", i, problem.Detail, want)
-				}
+				expect.That(t, problem.Detail == want, "problem %d says %q, want %q", i, problem.Detail, want)
 			}
 		})
 	}
@@ -98,9 +94,7 @@ func TestWhatIsTooLongForAProblem(t *testing.T) {
 		"f: Required value: is nothing",
 	}
 	expect.Equal(t, want, got)
-	if given[0].Detail != long {
-		t.Error("the problems that were given are changed")
-	}
+	expect.That(t, given[0].Detail == long, "the problems that were given are changed")
 }
 
 func TestWarnings(t *testing.T) {
@@ -112,9 +106,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	if got := Cut("short", 1024); got != "short" {
-		t.Errorf("cut to %q", got)
-	}
+	expect.Equal(t, "short", Cut("short", 1024))
 	if got := Cut(strings.Repeat("é", 512)+"é", 1024); got != strings.Repeat("é", 512) {
 		t.Errorf("cut to %d bytes", len(got))
 	}

@@ -94,9 +94,7 @@ func TestImages(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			problems := schema.Check(t.Context(), tc.image.object()).ToAggregate()
-			if (problems == nil) != (tc.want == "") || problems != nil && !strings.Contains(problems.Error(), tc.want) {
-				t.Errorf("%v, want %q", problems, tc.want)
-			}
+			expect.That(t, (problems == nil) == (tc.want == "") && (problems == nil || strings.Contains(problems.Error(), tc.want)), "%v, want %q", problems, tc.want)
 		})
 	}
 }
@@ -110,9 +108,7 @@ func FuzzImage(f *testing.F) {
 	f.Add("OCI://", "x", "md5", "qcow2")
 	f.Add("a b", "http://%zz", "", "")
 	schema, err := Load("metal3machines")
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, err)
 	f.Fuzz(func(t *testing.T, address, checksum, checksumType, format string) {
 		i := image{url: address, checksum: checksum, checksumType: checksumType, format: format}
 		for _, s := range []string{address, checksum, checksumType, format} {
@@ -121,11 +117,8 @@ func FuzzImage(f *testing.F) {
 			}
 		}
 		problems := schema.Check(t.Context(), i.object()).ToAggregate()
-		if valid, known := i.certain(); known && valid != (problems == nil) {
-			t.Errorf("%+v is valid: %v, the API server says %v", i, valid, problems)
-		}
-		if problems != nil && strings.Contains(problems.Error(), "failed rule") {
-			t.Errorf("a rule came to no answer: %v", problems)
-		}
+		valid, known := i.certain()
+		expect.That(t, !known || valid == (problems == nil), "%+v is valid: %v, the API server says %v", i, valid, problems)
+		expect.That(t, problems == nil || !strings.Contains(problems.Error(), "failed rule"), "a rule came to no answer: %v", problems)
 	})
 }

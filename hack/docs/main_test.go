@@ -20,8 +20,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
@@ -32,8 +30,6 @@ func TestPagesAreCurrent(t *testing.T) {
 	for name, want := range pages {
 		got, err := os.ReadFile("../../docs/reference/" + name)
 		expect.NoError(t, err)
-		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("docs/reference/%s: run make generate (-code +page):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, want, string(got)) })
 	}
 }

@@ -167,17 +167,11 @@ func TestErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			err := run(tc.args, &out)
-			if err == nil {
-				t.Fatalf("printed:\n%s", out.String())
-			}
+			expect.Must(t, err != nil, "printed:\n%s", out.String())
 			for _, want := range tc.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not in: %v", want, err)
-				}
+				expect.That(t, strings.Contains(err.Error(), want), "%q is not in: %v", want, err)
 			}
-			if out.Len() > 0 {
-				t.Errorf("printed besides the error:\n%s", out.String())
-			}
+			expect.That(t, out.Len() == 0, "printed besides the error:\n%s", out.String())
 		})
 	}
 }

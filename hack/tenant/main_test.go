@@ -66,15 +66,9 @@ func TestDryRunPrintsEverythingAndReachesNoCluster(t *testing.T) {
 		}
 	}
 	want := []string{"Namespace", "Namespace", "ServiceAccount", "Role", "RoleBinding", "RoleBinding", "ResourceQuota", "Secret"}
-	if !slices.Equal(kinds, want) {
-		t.Errorf("printed %q, want %q", kinds, want)
-	}
-	if strings.Contains(out.String()+notes.String(), "the-administrators-own") {
-		t.Error("the administrator's token is printed")
-	}
-	if !strings.Contains(notes.String(), "only this machine reaches") {
-		t.Errorf("nothing is said about the loopback address: %q", notes.String())
-	}
+	expect.That(t, slices.Equal(kinds, want), "printed %q, want %q", kinds, want)
+	expect.That(t, !strings.Contains(out.String()+notes.String(), "the-administrators-own"), "the administrator's token is printed")
+	expect.That(t, strings.Contains(notes.String(), "only this machine reaches"), "nothing is said about the loopback address: %q", notes.String())
 }
 
 func TestCommandLine(t *testing.T) {
@@ -101,13 +95,9 @@ func TestCommandLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, notes bytes.Buffer
 			err := run(t.Context(), test.args, &out, &notes)
-			if len(test.want) == 0 && err != nil {
-				t.Error(err)
-			}
+			expect.That(t, len(test.want) != 0 || err == nil, "%v", err)
 			for _, part := range test.want {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("error %v does not say %q", err, part)
-				}
+				expect.Error(t, part, err)
 			}
 		})
 	}

@@ -35,10 +35,10 @@ func Equal[T any](t *testing.T, want, got T, options ...cmp.Option) {
 }
 
 // NoError ends a test that cannot go on after an error.
-func NoError(t *testing.T, err error) {
-	t.Helper()
+func NoError(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
@@ -49,6 +49,22 @@ func Error(t *testing.T, part string, err error) {
 		NoError(t, err)
 	} else if err == nil || !strings.Contains(err.Error(), part) {
 		t.Fatalf("error %v, want one with %q", err, part)
+	}
+}
+
+// That fails a test unless a condition holds; the format describes the failure.
+func That(tb testing.TB, holds bool, format string, args ...any) {
+	tb.Helper()
+	if !holds {
+		tb.Errorf(format, args...)
+	}
+}
+
+// Must ends a test that cannot go on unless a condition holds; the format describes the failure.
+func Must(tb testing.TB, holds bool, format string, args ...any) {
+	tb.Helper()
+	if !holds {
+		tb.Fatalf(format, args...)
 	}
 }
 

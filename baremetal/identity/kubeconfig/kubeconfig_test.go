@@ -25,6 +25,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // config returns a kubeconfig with these lines as its user and cluster.
@@ -88,18 +89,14 @@ func TestParse(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(tt.given))
-			if tt.field == "" && err != nil || tt.field != "" && !forbids(err, tt.field) {
-				t.Errorf("error %v, want %q to be forbidden, with a remedy", err, tt.field)
-			}
+			expect.That(t, (tt.field != "" || err == nil) && (tt.field == "" || forbids(err, tt.field)), "error %v, want %q to be forbidden, with a remedy", err, tt.field)
 		})
 	}
 }
 
 func TestParseQuotesNothing(t *testing.T) {
 	_, err := Parse([]byte("token: [s3cret"))
-	if err == nil || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("error %v, want one without any part of the text", err)
-	}
+	expect.That(t, err != nil && !strings.Contains(err.Error(), "s3cret"), "error %v, want one without any part of the text", err)
 }
 
 // aliases is a kubeconfig in which every alias stands for a long text.
@@ -138,13 +135,9 @@ func TestParseTakesLittleMemory(t *testing.T) {
 			}
 			switch {
 			case tt.field == "nothing":
-				if err != nil {
-					t.Errorf("error %v", err)
-				}
+				expect.NoError(t, err)
 			case tt.field == "":
-				if reason(err) != infrav1.InvalidKubeconfigReason {
-					t.Errorf("error %v, want one of an invalid kubeconfig", err)
-				}
+				expect.That(t, reason(err) == infrav1.InvalidKubeconfigReason, "error %v, want one of an invalid kubeconfig", err)
 			case !forbids(err, tt.field):
 				t.Errorf("error %v, want %s to be forbidden", err, tt.field)
 			}
@@ -171,9 +164,7 @@ func TestCurrent(t *testing.T) {
 			if err == nil {
 				_, err = file.Current()
 			}
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
+			expect.That(t, (tt.want != "" || err == nil) && (tt.want == "" || err != nil && strings.Contains(err.Error(), tt.want)), "error %v, want %q", err, tt.want)
 		})
 	}
 }
@@ -187,9 +178,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		text, err := plain(data)
-		if err == nil && len(text) > 8*len(data)+2 {
-			t.Errorf("%d bytes became %d", len(data), len(text))
-		}
+		expect.That(t, err != nil || len(text) <= 8*len(data)+2, "%d bytes became %d", len(data), len(text))
 		if _, err := Parse(data); err == nil && len(data) > maxSize {
 			t.Error("accepted more than is read")
 		}

@@ -30,7 +30,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
@@ -43,18 +42,12 @@ type pair struct{ certificate, key []byte }
 func newPair(tb testing.TB, name string) pair {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	return pair{
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
@@ -224,13 +217,9 @@ func TestResolveRefuses(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := resolve([]byte(tt.given), tt.context)
-			if err == nil {
-				t.Fatal("it is accepted")
-			}
+			expect.Must(t, err != nil, "it is accepted")
 			expect.Equal(t, tt.want, err.Error())
-			if diff := cmp.Diff(Access{}, got); diff != "" {
-				t.Errorf("something was returned all the same:\n%s", diff)
-			}
+			expect.Equal(t, Access{}, got)
 		})
 	}
 }
@@ -263,9 +252,7 @@ func TestAccess(t *testing.T) {
 	t.Run("the order of authorities means nothing", func(t *testing.T) {
 		a, b := base, base
 		a.CA, b.CA = slices.Concat(one, two), slices.Concat(two, one)
-		if a.Target() != b.Target() || a.Key() != b.Key() {
-			t.Error("it makes a difference")
-		}
+		expect.That(t, a.Target() == b.Target() && a.Key() == b.Key(), "it makes a difference")
 	})
 	t.Run("without authorities the target has no hash", func(t *testing.T) {
 		expect.Equal(t, identity.Target{Server: "https://a", Namespace: "n"}, Access{Server: "https://a", Namespace: "n"}.Target())
@@ -281,9 +268,7 @@ func TestAccess(t *testing.T) {
 func TestTLS(t *testing.T) {
 	ca, user := newPair(t, "ca"), newPair(t, "user")
 	got := Access{CA: ca.certificate, ClientCertificate: user.certificate, ClientKey: user.key, TLSServerName: "n"}.TLS()
-	if got.RootCAs == nil || len(got.Certificates) != 1 || got.ServerName != "n" || got.InsecureSkipVerify {
-		t.Errorf("settings are %+v", got)
-	}
+	expect.That(t, got.RootCAs != nil && len(got.Certificates) == 1 && got.ServerName == "n" && !got.InsecureSkipVerify, "settings are %+v", got)
 	if got := (Access{}).TLS(); got.RootCAs != nil || len(got.Certificates) != 0 {
 		t.Errorf("settings without certificates are %+v", got)
 	}
@@ -303,15 +288,11 @@ func FuzzResolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, context string) {
 		access, err := resolve(data, context)
 		if err != nil {
-			if reason(err) == "" {
-				t.Errorf("error of another type: %v", err)
-			}
+			expect.That(t, reason(err) != "", "error of another type: %v", err)
 			return
 		}
 		access.TLS()
-		if !strings.HasPrefix(access.Server, "https://") || access.Namespace == "" || access.Authorization() == "" && len(access.ClientKey) == 0 {
-			t.Errorf("accepted %+v", access)
-		}
+		expect.That(t, strings.HasPrefix(access.Server, "https://") && access.Namespace != "" && (access.Authorization() != "" || len(access.ClientKey) != 0), "accepted %+v", access)
 		text, err := plain(data)
 		expect.NoError(t, err)
 		parsed, err := clientcmd.Load(text)

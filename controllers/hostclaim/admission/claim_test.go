@@ -23,6 +23,8 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // nearClaim has an operator that does not exist.
@@ -93,13 +95,10 @@ func TestNewClaim(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := Claim{}.ValidateCreate(t.Context(), tt.given)
-			if (err == nil) != (tt.says == nil) {
-				t.Fatalf("answered with %v, want %q", err, tt.says)
-			}
+			expect.Must(t, (err == nil) == (tt.says == nil), "answered with %v, want %q", err, tt.says)
 			for _, part := range tt.says {
-				if text := err.Error(); !strings.Contains(text, part) || strings.Contains(text, "\n") {
-					t.Errorf("answered with %q, want one line with %q", text, part)
-				}
+				text := err.Error()
+				expect.That(t, strings.Contains(text, part) && !strings.Contains(text, "\n"), "answered with %q, want one line with %q", text, part)
 			}
 			if _, err := (Claim{}).ValidateDelete(t.Context(), tt.given); err != nil {
 				t.Errorf("delete: %v", err)
@@ -116,9 +115,7 @@ func TestRefusalOfAHugeClaimIsBrief(t *testing.T) {
 		}
 	})
 	_, err := Claim{}.ValidateCreate(t.Context(), claim)
-	if err == nil || len(err.Error()) > maxText+len("…") || !strings.HasSuffix(err.Error(), "…") {
-		t.Errorf("answered with %v, want a text that was cut", err)
-	}
+	expect.That(t, err != nil && len(err.Error()) <= maxText+len("…") && strings.HasSuffix(err.Error(), "…"), "answered with %v, want a text that was cut", err)
 }
 
 func TestRefusalOfManyRebootsIsBrief(t *testing.T) {
@@ -127,9 +124,7 @@ func TestRefusalOfManyRebootsIsBrief(t *testing.T) {
 		claim.Annotations[fmt.Sprint("reboot.metal3.io/", i)] = "now"
 	}
 	_, err := Claim{}.ValidateCreate(t.Context(), claim)
-	if err == nil || len(err.Error()) > maxText+len("…") || !strings.HasSuffix(err.Error(), "…") {
-		t.Errorf("answered with %v, want a text that was cut", err)
-	}
+	expect.That(t, err != nil && len(err.Error()) <= maxText+len("…") && strings.HasSuffix(err.Error(), "…"), "answered with %v, want a text that was cut", err)
 }
 
 func TestChangedClaim(t *testing.T) {
@@ -165,9 +160,8 @@ func TestChangedClaim(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := (Claim{}).ValidateUpdate(t.Context(), tt.before, tt.after); (err != nil) != tt.refused {
-				t.Errorf("answered with %v, want refused %t", err, tt.refused)
-			}
+			_, err := (Claim{}).ValidateUpdate(t.Context(), tt.before, tt.after)
+			expect.That(t, (err != nil) == tt.refused, "answered with %v, want refused %t", err, tt.refused)
 		})
 	}
 }

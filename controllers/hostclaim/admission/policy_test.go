@@ -40,9 +40,7 @@ func TestEmptyNamesOfARequest(t *testing.T) {
 			p := &bmov1alpha1.HostDeployPolicy{}
 			expect.NoError(t, json.Unmarshal([]byte(text), p))
 			_, err := Policy{}.ValidateCreate(t.Context(), p)
-			if err == nil || !strings.Contains(err.Error(), "leave hostClaimNamespaces out to admit nobody") {
-				t.Errorf("answered with %v, want the remedy", err)
-			}
+			expect.Error(t, "leave hostClaimNamespaces out to admit nobody", err)
 		})
 	}
 }
@@ -52,9 +50,7 @@ func TestRefusalOfAHugePolicyIsBrief(t *testing.T) {
 		HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: strings.Repeat("(", 10_000)},
 	}}
 	_, err := Policy{}.ValidateCreate(t.Context(), p)
-	if err == nil || len(err.Error()) > maxText+len("…") {
-		t.Errorf("answered with %v, want a text that was cut", err)
-	}
+	expect.That(t, err != nil && len(err.Error()) <= maxText+len("…"), "answered with %v, want a text that was cut", err)
 }
 
 // The API server cuts a warning after 256 characters, and all of them after 4096.
@@ -64,13 +60,9 @@ func TestWarningsFitIntoAnAnswer(t *testing.T) {
 		p.Annotations[fmt.Sprintf("hostclaim.metal3.io/%s%02d", strings.Repeat("share-network-data-", 3), i)] = "true"
 	}
 	warnings, err := Policy{}.ValidateCreate(t.Context(), p)
-	if err != nil || len(warnings) != text.MaxFindings+1 {
-		t.Errorf("%d warnings, %v, want the first ones and a word on the rest", len(warnings), err)
-	}
+	expect.That(t, err == nil && len(warnings) == text.MaxFindings+1, "%d warnings, %v, want the first ones and a word on the rest", len(warnings), err)
 	for _, w := range warnings {
-		if len(w) > 256 {
-			t.Errorf("a warning of %d bytes: %s", len(w), w)
-		}
+		expect.That(t, len(w) <= 256, "a warning of %d bytes: %s", len(w), w)
 	}
 }
 
@@ -146,13 +138,9 @@ func TestPolicy(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := Policy{}.ValidateCreate(t.Context(), &tt.given)
-			if (err != nil) != tt.refused || (len(warnings) > 0) != tt.warned {
-				t.Errorf("create: %v, %v, want refused %t, warned %t", warnings, err, tt.refused, tt.warned)
-			}
+			expect.That(t, (err != nil) == tt.refused && (len(warnings) > 0) == tt.warned, "create: %v, %v, want refused %t, warned %t", warnings, err, tt.refused, tt.warned)
 			warnings, err = Policy{}.ValidateUpdate(t.Context(), nil, &tt.given)
-			if (err != nil) != tt.kept || (len(warnings) > 0) != tt.warned {
-				t.Errorf("update: %v, %v, want refused %t, warned %t", warnings, err, tt.kept, tt.warned)
-			}
+			expect.That(t, (err != nil) == tt.kept && (len(warnings) > 0) == tt.warned, "update: %v, %v, want refused %t, warned %t", warnings, err, tt.kept, tt.warned)
 			if _, err := (Policy{}).ValidateDelete(t.Context(), &tt.given); err != nil {
 				t.Errorf("delete: %v", err)
 			}

@@ -197,17 +197,12 @@ func TestTransitions(t *testing.T) {
 			var got []told
 			for _, n := range transitions(bmov1alpha1.HostClaimStatus{Conditions: conditionsOf(tt.before)}, s) {
 				got = append(got, told{n.to, n.kind, n.reason, n.action})
-				if n.note == "" || len(n.note) > maxMessage {
-					t.Errorf("%s has a note of %d bytes", n.reason, len(n.note))
-				}
-				if n.to == administrator && tt.host == nil {
-					t.Errorf("%s is about a host that is not there", n.reason)
-				}
+				expect.That(t, n.note != "" && len(n.note) <= maxMessage, "%s has a note of %d bytes", n.reason, len(n.note))
+				expect.That(t, n.to != administrator || tt.host != nil, "%s is about a host that is not there", n.reason)
 			}
 			expect.Equal(t, tt.want, got)
-			if again := transitions(s.claim.Status, s); again != nil {
-				t.Errorf("told again: %v", again)
-			}
+			again := transitions(s.claim.Status, s)
+			expect.That(t, again == nil, "told again: %v", again)
 		})
 	}
 }

@@ -93,9 +93,8 @@ func TestReservedClaimWithoutAHostLooksForNone(t *testing.T) {
 			claim := newClaim(waiting, func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "group"} }, tt.edit)
 			s := &scope{claim: claim}
 			s.decision = policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy)
-			if err := r.bind(t.Context(), s); err != nil || s.waits.bind.Reason != tt.reason {
-				t.Errorf("%q, %v; want %q", s.waits.bind.Reason, err, tt.reason)
-			}
+			err := r.bind(t.Context(), s)
+			expect.That(t, err == nil && s.waits.bind.Reason == tt.reason, "%q, %v; want %q", s.waits.bind.Reason, err, tt.reason)
 		})
 	}
 }
@@ -125,9 +124,7 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 			expect.NoError(t, r.resolve(t.Context(), &s, binding.Unread))
 			s.known.Candidate = tt.candidate
 			expect.NoError(t, r.walk(t.Context(), &s))
-			if s.step != tt.want || l.count != tt.lists {
-				t.Errorf("%s after %d lists, want %s after %d", s.step, l.count, tt.want, tt.lists)
-			}
+			expect.That(t, s.step == tt.want && l.count == tt.lists, "%s after %d lists, want %s after %d", s.step, l.count, tt.want, tt.lists)
 		})
 	}
 }
@@ -172,9 +169,7 @@ func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
 	held := func(want bool) {
 		t.Helper()
 		got, err := r.heldByOthers(t.Context(), &scope{claim: claim})
-		if err != nil || got != want {
-			t.Errorf("held by others: %t (%v), want %t", got, err, want)
-		}
+		expect.That(t, err == nil && got == want, "held by others: %t (%v), want %t", got, err, want)
 	}
 	held(false)
 	s := &scope{claim: claim}
@@ -200,9 +195,7 @@ func TestFreedHostIsNotReadAgain(t *testing.T) {
 			r := &Reconciler{Live: l, Pool: pool.New()}
 			s := &scope{claim: newClaim(going, recorded(metav1.ConditionTrue, "x", ""))}
 			err := r.resolve(t.Context(), s, tt.recorded)
-			if err != nil || s.step != binding.Finish || l.count != tt.reads {
-				t.Errorf("%s after %d reads, %v; want %s after %d", s.step, l.count, err, binding.Finish, tt.reads)
-			}
+			expect.That(t, err == nil && s.step == binding.Finish && l.count == tt.reads, "%s after %d reads, %v; want %s after %d", s.step, l.count, err, binding.Finish, tt.reads)
 		})
 	}
 }
@@ -230,16 +223,11 @@ func TestHostOfAMoveIsReleasedOnlyIfItsClaimIsNotPaused(t *testing.T) {
 			}
 			r := &Reconciler{Client: c, Live: c, Pool: pool.New(), Clock: fixedClock{}}
 			_, err = r.release(t.Context(), &scope{claim: claim, host: host.DeepCopy()})
-			if patch.IsConflict(err) != paused || (err != nil) != paused {
-				t.Errorf("release: %v", err)
-			}
+			expect.That(t, patch.IsConflict(err) == paused && (err != nil) == paused, "release: %v", err)
 			expect.NoError(t, errors.Join(c.Get(t.Context(), keyOf(claim), stored), c.Get(t.Context(), client.ObjectKeyFromObject(host), host)))
-			if binding.Held(host) != paused || (host.Spec.Image != nil) != paused {
-				t.Errorf("held %t, image %v", binding.Held(host), host.Spec.Image)
-			}
-			if _, blocked := stored.Annotations[infrav1.BlockMoveAnnotation]; blocked == paused {
-				t.Errorf("block-move on the claim: %t", blocked)
-			}
+			expect.That(t, binding.Held(host) == paused && (host.Spec.Image != nil) == paused, "held %t, image %v", binding.Held(host), host.Spec.Image)
+			_, blocked := stored.Annotations[infrav1.BlockMoveAnnotation]
+			expect.That(t, blocked != paused, "block-move on the claim: %t", blocked)
 		})
 	}
 }
@@ -268,9 +256,7 @@ func TestRefusal(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := refusal(fmt.Errorf("make the host ready: %w", tt.given))
-			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) || strings.Contains(got, quoted.Error()) {
-				t.Errorf("refusal() = %q, want %q", got, tt.want)
-			}
+			expect.That(t, (got == "") == (tt.want == "") && strings.Contains(got, tt.want) && !strings.Contains(got, quoted.Error()), "refusal() = %q, want %q", got, tt.want)
 		})
 	}
 }

@@ -118,12 +118,9 @@ func TestNextMove(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			plan := nextMove(moveable(t, tt.given...))
-			if got := string(plan.Step) + "/" + plan.Reason; got != tt.want {
-				t.Errorf("nextMove() = %s (%s), want %s", got, plan.Message, tt.want)
-			}
-			if (plan.Message == "") != (plan.Reason == "") {
-				t.Errorf("reason %q comes with message %q", plan.Reason, plan.Message)
-			}
+			got := string(plan.Step) + "/" + plan.Reason
+			expect.That(t, got == tt.want, "nextMove() = %s (%s), want %s", got, plan.Message, tt.want)
+			expect.That(t, (plan.Message == "") == (plan.Reason == ""), "reason %q comes with message %q", plan.Reason, plan.Message)
 		})
 	}
 }
@@ -151,7 +148,6 @@ func TestMovableIsGoneWhenTheClaimIsNotPausedAnyMore(t *testing.T) {
 	claim := newClaim()
 	setMovable(&claim.Status, movePlan{Step: moveWait, Reason: "HandOverNotConfirmed"}, 1, now)
 	given := given{claim: claim, step: binding.Keep, host: newHost("tenant")}
-	if found := meta.FindStatusCondition(given.status(true, now).Conditions, infrav1.MovableCondition); found != nil {
-		t.Errorf("Movable is %v, want none", found)
-	}
+	found := meta.FindStatusCondition(given.status(true, now).Conditions, infrav1.MovableCondition)
+	expect.That(t, found == nil, "Movable is %v, want none", found)
 }

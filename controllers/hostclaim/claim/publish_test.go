@@ -42,17 +42,13 @@ func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	claim := newClaim()
 	desired := binding.HardwareData(claim, newHost("infra"), nil, nil)
 	s := &scope{claim: claim, hardware: refTo(desired)}
-	if err := (&Reconciler{Live: foreignData{}}).updateHardwareData(t.Context(), s, desired); err != nil {
-		t.Errorf("error %v, want to wait for the watch", err)
-	}
+	expect.NoError(t, (&Reconciler{Live: foreignData{}}).updateHardwareData(t.Context(), s, desired))
 	want := binding.Wait{
 		Reason:  infrav1.HardwareDataNameTakenReason,
 		Message: "HardwareData machine-hostclaim exists and was not made for this claim; remove it",
 	}
 	expect.Equal(t, want, s.waits.publish)
-	if s.hardware != nil {
-		t.Errorf("points at the foreign object %v", s.hardware)
-	}
+	expect.That(t, s.hardware == nil, "points at the foreign object %v", s.hardware)
 }
 
 // cachedFacts shows published facts as the cache holds them.
@@ -97,9 +93,7 @@ func TestHardwareIsReadOnlyWhenTheFactsAreNotCurrent(t *testing.T) {
 			if reads := l.count > 0; reads != tt.reads || (err == nil) == reads {
 				t.Errorf("read %d times, %v, want a read: %t", l.count, err, tt.reads)
 			}
-			if s.hardware == nil {
-				t.Error("the claim points at no facts")
-			}
+			expect.That(t, s.hardware != nil, "the claim points at no facts")
 		})
 	}
 }

@@ -310,9 +310,7 @@ func TestHostStaysOffWhileItsSecretsAreNotNextToIt(t *testing.T) {
 		tt.change()
 		s.waits.sync = binding.Wait{}
 		host, err := f.reconciler().desiredAs(t.Context(), s, s.claim, binding.Applied)
-		if err != nil || host.Spec.Online != tt.online || (s.waits.sync.Reason == "") != tt.online {
-			t.Errorf("%s: on %t, %v", name, host.Spec.Online, s.waits.sync)
-		}
+		expect.That(t, err == nil && host.Spec.Online == tt.online && (s.waits.sync.Reason == "") == tt.online, "%s: on %t, %v", name, host.Spec.Online, s.waits.sync)
 	}
 }
 
@@ -325,7 +323,6 @@ func TestClaimIsFoundByItsSecretsAndCopies(t *testing.T) {
 	claim.Spec.UserData = &corev1.SecretReference{Name: "boot", Namespace: "ignored"}
 	claim.Spec.Image = &bmov1alpha1.Image{OCIAuthSecretName: &pull}
 	expect.Equal(t, append(copied, "tenant/boot", "tenant/pull"), watch.Index(secretsOf)(claim))
-	if got := watch.Index(secretsOf)(&bmov1alpha1.BareMetalHost{}); got != nil {
-		t.Errorf("a host is found by %v", got)
-	}
+	got := watch.Index(secretsOf)(&bmov1alpha1.BareMetalHost{})
+	expect.That(t, got == nil, "a host is found by %v", got)
 }

@@ -24,7 +24,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -328,15 +327,11 @@ func TestStatusOf(t *testing.T) {
 			got := tt.given.status(!tt.fails, now)
 			expect.Equal(t, tt.want, short(got))
 			expect.Equal(t, tt.host, got.BareMetalHost)
-			if got.PoweredOn != tt.on {
-				t.Errorf("poweredOn %t, want %t", got.PoweredOn, tt.on)
-			}
+			expect.Equal(t, tt.on, got.PoweredOn)
 			again := tt.given
 			again.claim = again.claim.DeepCopy()
 			again.claim.Status = got
-			if diff := cmp.Diff(got, again.status(!tt.fails, now.Add(time.Hour))); diff != "" {
-				t.Errorf("an hour later it differs (-first +second):\n%s", diff)
-			}
+			expect.Equal(t, got, again.status(!tt.fails, now.Add(time.Hour))) // an hour later it is the same
 		})
 	}
 }
@@ -349,20 +344,14 @@ func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
 	given.claim.Status, given.claim.Generation, given.host = first, 4, newHost("infra", running)
 	second := given.status(true, later)
 	for _, c := range second.Conditions {
-		if c.ObservedGeneration != 4 {
-			t.Errorf("%s is about generation %d, want 4", c.Type, c.ObservedGeneration)
-		}
+		expect.That(t, c.ObservedGeneration == 4, "%s is about generation %d, want 4", c.Type, c.ObservedGeneration)
 		was := meta.FindStatusCondition(first.Conditions, c.Type)
-		if was.ObservedGeneration != 3 {
-			t.Errorf("%s was about generation %d, want 3", c.Type, was.ObservedGeneration)
-		}
+		expect.That(t, was.ObservedGeneration == 3, "%s was about generation %d, want 3", c.Type, was.ObservedGeneration)
 		want := now
 		if was.Status != c.Status {
 			want = later
 		}
-		if !c.LastTransitionTime.Time.Equal(want) {
-			t.Errorf("%s went from %s to %s at %s, want %s", c.Type, was.Status, c.Status, c.LastTransitionTime, want)
-		}
+		expect.That(t, c.LastTransitionTime.Time.Equal(want), "%s went from %s to %s at %s, want %s", c.Type, was.Status, c.Status, c.LastTransitionTime, want)
 	}
 	changed := map[string]string{}
 	for kind, now := range short(second) {
@@ -393,12 +382,8 @@ func TestNothingFreeOfAHostReachesAnotherNamespace(t *testing.T) {
 			status := given.status(true, now)
 			given.claim.Status = status
 			told := fmt.Sprint(status, transitions(bmov1alpha1.HostClaimStatus{}, given.scope()))
-			if strings.Contains(told, "192.0.2.7") {
-				t.Errorf("told: %s", told)
-			}
-			if !strings.Contains(told, "The host is in error") {
-				t.Errorf("the error is not told: %s", told)
-			}
+			expect.That(t, !strings.Contains(told, "192.0.2.7"), "told: %s", told)
+			expect.That(t, strings.Contains(told, "The host is in error"), "the error is not told: %s", told)
 		})
 	}
 }
@@ -417,9 +402,7 @@ func TestExplanationIsNotWrittenForCountsAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &given{claim: was, step: binding.Choose, bindWait: binding.Wait{Reason: "NoBareMetalHost", Message: tt.now}}
 			got := meta.FindStatusCondition(s.status(true, now).Conditions, bmov1alpha1.AssociatedCondition)
-			if got.Message != tt.want {
-				t.Errorf("message %q, want %q", got.Message, tt.want)
-			}
+			expect.Equal(t, tt.want, got.Message)
 		})
 	}
 }
@@ -449,16 +432,12 @@ func TestEveryMessageIsCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cut := 0
 			for _, c := range given.status(true, now).Conditions {
-				if len(c.Message) > 1024 || !utf8.ValidString(c.Message) {
-					t.Errorf("%s has %d bytes, valid %t", c.Type, len(c.Message), utf8.ValidString(c.Message))
-				}
+				expect.That(t, len(c.Message) <= 1024 && utf8.ValidString(c.Message), "%s has %d bytes, valid %t", c.Type, len(c.Message), utf8.ValidString(c.Message))
 				if strings.HasSuffix(c.Message, "…") {
 					cut++
 				}
 			}
-			if cut == 0 {
-				t.Error("no message shows that it was cut")
-			}
+			expect.That(t, cut != 0, "no message shows that it was cut")
 		})
 	}
 }
@@ -494,9 +473,8 @@ func TestHostError(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, is := hostError(tt.host, tt.crossing); got != tt.want || is != (tt.want != "") {
-				t.Errorf("hostError() = %q, %t, want %q", got, is, tt.want)
-			}
+			got, is := hostError(tt.host, tt.crossing)
+			expect.That(t, got == tt.want && is == (tt.want != ""), "hostError() = %q, %t, want %q", got, is, tt.want)
 		})
 	}
 }
@@ -593,9 +571,7 @@ func TestOwnHost(t *testing.T) {
 			if host := ownHost(tt.claim, tt.hosts); host != nil {
 				got = host.Name
 			}
-			if got != tt.want {
-				t.Errorf("ownHost() = %q, want %q", got, tt.want)
-			}
+			expect.Equal(t, tt.want, got)
 		})
 	}
 }

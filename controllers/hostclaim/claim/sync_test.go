@@ -99,9 +99,8 @@ func TestMessageOfAHostThatWasNotWritten(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{}
-			if err := s.unsynchronized(tt.given); !errors.Is(err, tt.given) || s.waits.sync.Message != tt.want {
-				t.Errorf("says %q (%v), want %q", s.waits.sync.Message, err, tt.want)
-			}
+			err := s.unsynchronized(tt.given)
+			expect.That(t, errors.Is(err, tt.given) && s.waits.sync.Message == tt.want, "says %q (%v), want %q", s.waits.sync.Message, err, tt.want)
 		})
 	}
 }
@@ -126,9 +125,7 @@ func TestClaimWithoutAnImageSaysSo(t *testing.T) {
 			status := (&given{claim: tt.claim, host: tt.host, step: binding.Keep}).status(true, now)
 			for _, kind := range []string{bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition} {
 				c := meta.FindStatusCondition(status.Conditions, kind)
-				if !strings.HasPrefix(c.Message, tt.want) || c.Reason != bmov1alpha1.NotProvisionedReason {
-					t.Errorf("%s says %s: %q", kind, c.Reason, c.Message)
-				}
+				expect.That(t, strings.HasPrefix(c.Message, tt.want) && c.Reason == bmov1alpha1.NotProvisionedReason, "%s says %s: %q", kind, c.Reason, c.Message)
 			}
 		})
 	}
@@ -140,9 +137,8 @@ func TestClaimThatIsSwitchedOffSaysSo(t *testing.T) {
 		host := newHost("infra", running, func(h *bmov1alpha1.BareMetalHost) { h.Status.PoweredOn = on })
 		status := (&given{claim: newClaim(withImage), host: host, step: binding.Keep}).status(true, now)
 		want := map[bool]string{true: bmov1alpha1.ProvisionedReason, false: infrav1.PoweredOffReason}[on]
-		if c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ReadyCondition); c.Status != metav1.ConditionTrue || c.Reason != want {
-			t.Errorf("power %t: Ready is %s, %s; want True, %s", on, c.Status, c.Reason, want)
-		}
+		c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ReadyCondition)
+		expect.That(t, c.Status == metav1.ConditionTrue && c.Reason == want, "power %t: Ready is %s, %s; want True, %s", on, c.Status, c.Reason, want)
 	}
 }
 
@@ -151,9 +147,8 @@ func TestClaimWithARefusedImageSaysWhatItCosts(t *testing.T) {
 	claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: "no URL"} })
 	s := &scope{claim: claim}
 	had := (&Reconciler{}).mayHave(s, policy.Grant{Admitted: true})
-	if wait := s.waits.sync; had || wait.Reason != infrav1.ImageRefusedReason || !strings.Contains(wait.Message, "holds its server") {
-		t.Errorf("says %s: %q", wait.Reason, wait.Message)
-	}
+	wait := s.waits.sync
+	expect.That(t, !had && wait.Reason == infrav1.ImageRefusedReason && strings.Contains(wait.Message, "holds its server"), "says %s: %q", wait.Reason, wait.Message)
 }
 
 // TestHostIsParkedOnlyIfTheClaimIsStillReserved: a host that is parked by mistake
@@ -169,9 +164,8 @@ func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
 		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
 	}
 	r := &Reconciler{Live: onlyClaim{claim: newClaim(withImage)}, Client: readOnly{}, Clock: fixedClock{}}
-	if err := r.synchronize(t.Context(), s); !patch.IsConflict(err) || s.host != host {
-		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", err)
-	}
+	err := r.synchronize(t.Context(), s)
+	expect.That(t, patch.IsConflict(err) && s.host == host, "synchronize() = %v, want it to be refused since the claim was adopted", err)
 }
 
 // readOnly accepts no write and answers none.
@@ -213,9 +207,8 @@ func TestTokenThatIsTooLongIsNamedBesideAnImageThatIsIgnored(t *testing.T) {
 		c.Annotations = map[string]string{infrav1.RebuildAnnotation: strings.Repeat("x", 64)}
 	})
 	s := &scope{claim: claim, host: newHost("infra", running)}
-	if _, err := (&Reconciler{Clock: fixedClock{}}).desired(t.Context(), s); err != nil || s.waits.sync.Reason != infrav1.InvalidRebuildAnnotationReason {
-		t.Errorf("Synchronized has reason %s (%v)", s.waits.sync.Reason, err)
-	}
+	_, err := (&Reconciler{Clock: fixedClock{}}).desired(t.Context(), s)
+	expect.That(t, err == nil && s.waits.sync.Reason == infrav1.InvalidRebuildAnnotationReason, "Synchronized has reason %s (%v)", s.waits.sync.Reason, err)
 }
 
 func TestServerThatIsOffSaysWhyNoImageIsWritten(t *testing.T) {
@@ -234,9 +227,7 @@ func TestServerThatIsOffSaysWhyNoImageIsWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := (&given{claim: newClaim(withImage), host: tt.host, step: binding.Keep}).status(true, now)
 			c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ProvisionedCondition)
-			if got := strings.Contains(c.Message, "poweredOn"); got != tt.want {
-				t.Errorf("Provisioned says %q", c.Message)
-			}
+			expect.That(t, strings.Contains(c.Message, "poweredOn") == tt.want, "Provisioned says %q", c.Message)
 		})
 	}
 }
@@ -301,12 +292,8 @@ func TestRevokedClaimNeitherSwitchesNorRebootsItsServer(t *testing.T) {
 				s.host.Annotations[infrav1.HeldRebootPrefix+"mine"] = ""
 			}
 			s.step = binding.Keep
-			if err := errors.Join(r.synchronize(t.Context(), s), r.reboot(t.Context(), s)); err != nil {
-				t.Errorf("written: %v", err)
-			}
-			if s.waits.sync.Reason != infrav1.PolicyRevokedReason {
-				t.Errorf("waits for %q", s.waits.sync)
-			}
+			expect.NoError(t, errors.Join(r.synchronize(t.Context(), s), r.reboot(t.Context(), s)))
+			expect.That(t, s.waits.sync.Reason == infrav1.PolicyRevokedReason, "waits for %q", s.waits.sync)
 		})
 	}
 }
@@ -319,9 +306,8 @@ func TestPowerChangesAreLimited(t *testing.T) {
 		decision: policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy),
 	}
 	for i := range binding.MaxPowerChanges {
-		if wait, _ := powerWait(s, now); wait.Reason != "" {
-			t.Fatalf("waits before change %d: %v", i, wait)
-		}
+		wait, _ := powerWait(s, now)
+		expect.Must(t, wait.Reason == "", "waits before change %d: %v", i, wait)
 		s.host = binding.PowerChanged(s.host, now.Add(time.Duration(i-20)*time.Second))
 	}
 	s.claim.Spec.PoweredOn, s.claim.Spec.Image.Checksum = true, "abc"
@@ -418,9 +404,7 @@ func TestHostThatIsReadAgain(t *testing.T) {
 			tt.change(current)
 			s := &scope{claim: claim, host: newHost("infra", owned)}
 			_, err := (&Reconciler{Live: newer{host: current}, Client: nothing{}, Policies: &policies.Evaluator{Cached: nothing{}}}).newest(t.Context(), s)
-			if patch.IsConflict(err) != tt.stale || (s.host.ResourceVersion == "2") == tt.stale {
-				t.Errorf("newest() = %v, and goes on with version %q", err, s.host.ResourceVersion)
-			}
+			expect.That(t, patch.IsConflict(err) == tt.stale && (s.host.ResourceVersion == "2") != tt.stale, "newest() = %v, and goes on with version %q", err, s.host.ResourceVersion)
 		})
 	}
 }
@@ -447,9 +431,8 @@ func TestServerThatIsOffIsShownAsOff(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, err := (powerPatch{patch.Locked(tt.before)}).Data(tt.after); err != nil || string(got) != tt.want {
-				t.Errorf("patch %s (%v), want %s", got, err, tt.want)
-			}
+			got, err := (powerPatch{patch.Locked(tt.before)}).Data(tt.after)
+			expect.That(t, err == nil && string(got) == tt.want, "patch %s (%v), want %s", got, err, tt.want)
 		})
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -113,9 +112,7 @@ func TestHostileSecretsCostNoList(t *testing.T) {
 			r, b := newCopyReconciler(t, secrets...)
 			for _, secret := range secrets {
 				result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(secret)})
-				if err != nil || result != (ctrl.Result{}) {
-					t.Fatalf("it is tried again: %v, %v", result, err)
-				}
+				expect.Must(t, err == nil && result == (ctrl.Result{}), "it is tried again: %v, %v", result, err)
 			}
 			if len(b.lists) > 0 || b.deletes > 0 || b.gets > len(secrets) {
 				t.Errorf("%d reads, lists of %q and %d deletions, want at most one read for each", b.gets, b.lists, b.deletes)
@@ -144,9 +141,7 @@ func TestCopyNextToAHost(t *testing.T) {
 			if refused := errors.Is(err, reconcile.TerminalError(nil)); refused != test.refused || !refused && err != nil {
 				t.Errorf("got %v, want a terminal error: %t", err, test.refused)
 			}
-			if gone := apierrors.IsNotFound(r.Client.Get(t.Context(), key, &corev1.Secret{})); gone != test.gone {
-				t.Errorf("deleted: %t, want %t", gone, test.gone)
-			}
+			expect.Equal(t, test.gone, apierrors.IsNotFound(r.Client.Get(t.Context(), key, &corev1.Secret{})))
 			if len(b.lists) != test.lists || test.lists > 0 && b.lists[0] != "tenant" {
 				t.Errorf("claims were listed in %q, want %d lists of the tenant's namespace", b.lists, test.lists)
 			}
@@ -182,9 +177,9 @@ func TestEnds(t *testing.T) {
 		"a host that was moved with its claim": {naming("a"), naming("b"), true},
 	}
 	for name, tt := range tests {
-		if got := ends().Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
-			t.Errorf("%s: %t, want %t", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			expect.Equal(t, tt.want, ends().Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}))
+		})
 	}
 	if ends().Create(event.CreateEvent{Object: claimWith("a")}) || !ends().Delete(event.DeleteEvent{Object: claimWith("a")}) {
 		t.Error("a claim ends with its deletion, and not with its creation")
@@ -209,13 +204,10 @@ func TestEndOfAClaimLooksAtTheCopiesThatWereSeen(t *testing.T) {
 		request("infra", binding.CopyName("a", binding.UserData)), request("other", binding.CopyName("a", binding.UserData)),
 	}
 	for name, object := range map[string]client.Object{"the claim": claimWith("a"), "its host": naming("a")} {
-		if diff := cmp.Diff(want, r.toCopies(t.Context(), object)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, want, r.toCopies(t.Context(), object)) })
 	}
-	if got := r.toCopies(t.Context(), naming("")); got != nil {
-		t.Errorf("a free host: %v", got)
-	}
+	got := r.toCopies(t.Context(), naming(""))
+	expect.That(t, got == nil, "a free host: %v", got)
 }
 
 // A deletion that is refused is not tried again by itself. A policy is no sign of copies: it may go before they do.

@@ -187,9 +187,7 @@ func TestNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Next(Observed{Host: tt.host, Claim: tt.claim, Grace: grace, Now: lost.Add(tt.after)})
 			expect.Equal(t, tt.want, plan{got.Step, got.Reason, got.Until}, cmp.AllowUnexported(plan{}))
-			if (got.Reason == "") != (got.Message == "") {
-				t.Errorf("reason %q with message %q", got.Reason, got.Message)
-			}
+			expect.That(t, (got.Reason == "") == (got.Message == ""), "reason %q with message %q", got.Reason, got.Message)
 			if got.Reason != "" && !strings.HasPrefix(got.Message, "HostClaim machine of namespace "+tt.host.Spec.ConsumerRef.Namespace+" with UID claim-uid ") {
 				t.Errorf("message %q does not name the claim", got.Message)
 			}
@@ -203,9 +201,7 @@ func TestMessagesSayWhatTheAdministratorCanDo(t *testing.T) {
 		Replaced: "until an administrator puts annotation hostclaim.metal3.io/release on it",
 	} {
 		plan := Next(Observed{Host: host(since(lost)), Claim: claim, Grace: time.Hour, Now: lost})
-		if !strings.Contains(plan.Message, want) {
-			t.Errorf("%q does not contain %q", plan.Message, want)
-		}
+		expect.That(t, strings.Contains(plan.Message, want), "%q does not contain %q", plan.Message, want)
 	}
 }
 
@@ -214,9 +210,8 @@ func TestMarkedAndUnmarkedAreOpposites(t *testing.T) {
 	want := host(annotate(infrav1.OrphanedSinceAnnotation, "2026-08-02T12:00:00Z"))
 	expect.Equal(t, want, marked)
 	expect.Equal(t, host(), Unmarked(marked))
-	if bare := Marked(&bmov1alpha1.BareMetalHost{}, lost); len(bare.Annotations) != 1 {
-		t.Errorf("annotations %v", bare.Annotations)
-	}
+	bare := Marked(&bmov1alpha1.BareMetalHost{}, lost)
+	expect.That(t, len(bare.Annotations) == 1, "annotations %v", bare.Annotations)
 }
 
 func TestSuspectAndStray(t *testing.T) {
@@ -250,12 +245,8 @@ func TestSuspectAndStray(t *testing.T) {
 
 func TestFence(t *testing.T) {
 	fenced := host(unnamed, annotate(infrav1.FenceAnnotation, "claim-uid/17"))
-	if got := Fencer(fenced); got != "claim-uid" {
-		t.Errorf("Fencer %q", got)
-	}
-	if got := Fencer(host()); got != "" {
-		t.Errorf("Fencer of a host without fence %q", got)
-	}
+	expect.Equal(t, "claim-uid", Fencer(fenced))
+	expect.Equal(t, "", Fencer(host()))
 }
 
 func TestTidied(t *testing.T) {
@@ -294,9 +285,7 @@ func TestTidied(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Tidied(tt.given)) })
 	}
-	if uid := StrayClaim(host(unnamed)); uid != "claim-uid" {
-		t.Errorf("StrayClaim = %q", uid)
-	}
+	expect.Equal(t, "claim-uid", StrayClaim(host(unnamed)))
 }
 
 func TestFenceIsLeftToItsClaimWhileThatIntendsTheHost(t *testing.T) {
@@ -326,8 +315,6 @@ func TestFenceIsLeftToItsClaimWhileThatIntendsTheHost(t *testing.T) {
 		"not by a claim that has lost the host":      {claim(annotated, status(metav1.ConditionFalse)), false},
 		"by both":                                    {claim(annotated, status(metav1.ConditionUnknown)), true},
 	} {
-		if got := intends(tt.claim, h); got != tt.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, intends(tt.claim, h)) })
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -62,9 +61,8 @@ func (unwatched) Ensure(string) {}
 // pass reconciles a host and returns the events of that.
 func pass(t *testing.T, r *Reconciler, recorder *events.FakeRecorder, of *bmov1alpha1.BareMetalHost) (told []string) {
 	t.Helper()
-	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(of)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(of)})
+	expect.Must(t, err == nil, "%v", err)
 	for len(recorder.Events) > 0 {
 		event := <-recorder.Events
 		told = append(told, strings.Join(strings.Fields(event)[:2], " "))
@@ -98,9 +96,7 @@ func TestEachStepIsToldWhereItHappens(t *testing.T) {
 		{"the free host", func() {}, nil},
 	} {
 		step.happen()
-		if diff := cmp.Diff(step.want, pass(t, r, recorder, orphan)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.what, diff)
-		}
+		t.Run(step.what, func(t *testing.T) { expect.Equal(t, step.want, pass(t, r, recorder, orphan)) })
 	}
 }
 
@@ -122,9 +118,7 @@ func TestOrphansAreCounted(t *testing.T) {
 hostclaim_orphaned_hosts{namespace="infra"} 2
 hostclaim_orphaned_hosts{namespace="released"} 1
 `
-	if err := testutil.CollectAndCompare(r, strings.NewReader(want)); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.CollectAndCompare(r, strings.NewReader(want)))
 
 	// Rights on the secrets of a namespace wake the hosts that are being released, a secret wakes none.
 	for namespace, want := range map[string]int{"infra": 0, "released": 1} {
@@ -149,12 +143,12 @@ func TestWhatWakesAHost(t *testing.T) {
 		"a host that ceases to name a claim": {taken, free, true},
 		"a stray":                            {stray, stray, true},
 	} {
-		if got := predicate.Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
-			t.Errorf("%s: %t, want %t", name, got, tt.want)
-		}
-		if got := predicate.Create(event.CreateEvent{Object: tt.after}) || predicate.Delete(event.DeleteEvent{Object: tt.before}); got != tt.want {
-			t.Errorf("%s comes or goes: %t, want %t", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			expect.Equal(t, tt.want, predicate.Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}))
+		})
+		t.Run(name, func(t *testing.T) {
+			expect.Equal(t, tt.want, predicate.Create(event.CreateEvent{Object: tt.after}) || predicate.Delete(event.DeleteEvent{Object: tt.before}))
+		})
 	}
 	for name, tt := range map[string]struct {
 		before, after types.UID
@@ -166,9 +160,9 @@ func TestWhatWakesAHost(t *testing.T) {
 		claim := func(uid types.UID) *bmov1alpha1.HostClaim {
 			return &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: uid}}
 		}
-		if got := comesOrGoes().Update(event.UpdateEvent{ObjectOld: claim(tt.before), ObjectNew: claim(tt.after)}); got != tt.want {
-			t.Errorf("%s: %t, want %t", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			expect.Equal(t, tt.want, comesOrGoes().Update(event.UpdateEvent{ObjectOld: claim(tt.before), ObjectNew: claim(tt.after)}))
+		})
 	}
 }
 
@@ -186,8 +180,6 @@ func TestTraces(t *testing.T) {
 		"a host with a fence by the claim that put it there": {binding.FencedHost(free, claim), []string{"other-uid"}},
 		"a claim not as a host":                              {claim, nil},
 	} {
-		if diff := cmp.Diff(tt.want, watch.Index(traces)(tt.of), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, watch.Index(traces)(tt.of), cmpopts.EquateEmpty()) })
 	}
 }

@@ -91,9 +91,8 @@ func TestWarningsOfUnknownOptions(t *testing.T) {
 			if diff := cmp.Diff(tt.want, reasons(got)); diff != "" {
 				t.Fatalf("(-want +got):\n%s", diff)
 			}
-			if note := got[len(got)-1].note; !strings.HasSuffix(note, "did you mean hostclaim.metal3.io/publish-labels?") {
-				t.Errorf("the note %q does not name the option that was meant", note)
-			}
+			note := got[len(got)-1].note
+			expect.That(t, strings.HasSuffix(note, "did you mean hostclaim.metal3.io/publish-labels?"), "the note %q does not name the option that was meant", note)
 		})
 	}
 }
@@ -108,9 +107,7 @@ func TestNotesStayShort(t *testing.T) {
 		"tenant-000, tenant-001, tenant-002, tenant-003, tenant-004 and 395 more; write .* around it if it should"
 	warnings := warningsOf(newPolicy(&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant"}), many)
 	expect.Equal(t, []warning{{partMatchesReason, want}}, warnings, cmp.AllowUnexported(warning{}))
-	if len(want) > maxNote {
-		t.Errorf("the note has %d bytes", len(want))
-	}
+	expect.That(t, len(want) <= maxNote, "the note has %d bytes", len(want))
 }
 
 // Of too many policies in a namespace the youngest are warned that they do not count, and are
@@ -142,9 +139,7 @@ func TestPoliciesThatDoNotCountAreTold(t *testing.T) {
 		return told
 	}
 	for name, want := range map[string]string{"p99": everybodyReason, "p100": tooManyReason, "p101": tooManyReason} {
-		if diff := cmp.Diff([]string{want}, warned(name)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, []string{want}, warned(name)) })
 	}
 	gone := newPolicy(nil)
 	gone.Name = "p50"
@@ -163,9 +158,7 @@ hostclaim_policy_warnings{name="p100",namespace="infra",reason="AdmitsEverybody"
 hostclaim_policy_warnings{name="p101",namespace="infra",reason="TooManyPolicies"} 1
 hostclaim_policy_warnings{name="p99",namespace="infra",reason="AdmitsEverybody"} 1
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want)))
 }
 
 func TestCacheCompilesEachVersionOnce(t *testing.T) {
@@ -179,24 +172,14 @@ func TestCacheCompilesEachVersionOnce(t *testing.T) {
 	cache := Cache{}
 	first := cache.CompileAll([]bmov1alpha1.HostDeployPolicy{a, b})
 	again := cache.CompileAll([]bmov1alpha1.HostDeployPolicy{a, b})
-	if first[0] != again[0] || first[1] != again[1] || first[0] != cache.Compile(&a) {
-		t.Error("a version was compiled twice")
-	}
-	if !first[0].Admits(tenant) || first[1].Err() == nil {
-		t.Error("a valid policy does not admit, or an invalid one has no error")
-	}
+	expect.That(t, first[0] == again[0] && first[1] == again[1] && first[0] == cache.Compile(&a), "a version was compiled twice")
+	expect.That(t, first[0].Admits(tenant) && first[1].Err() != nil, "a valid policy does not admit, or an invalid one has no error")
 
 	changed := at("a", "2", "other")
-	if cache.Compile(&changed).Admits(tenant) {
-		t.Error("the new version of a policy admits what only the old one did")
-	}
+	expect.That(t, !cache.Compile(&changed).Admits(tenant), "the new version of a policy admits what only the old one did")
 	recreated := at("c", "1", "other")
-	if cache.Compile(&recreated).Admits(tenant) {
-		t.Error("another policy with the same resourceVersion is taken for the first")
-	}
+	expect.That(t, !cache.Compile(&recreated).Admits(tenant), "another policy with the same resourceVersion is taken for the first")
 
 	cache.CompileAll([]bmov1alpha1.HostDeployPolicy{changed})
-	if len(cache.compiled) != 1 {
-		t.Errorf("%d versions are kept, want the one that exists", len(cache.compiled))
-	}
+	expect.Equal(t, 1, len(cache.compiled))
 }

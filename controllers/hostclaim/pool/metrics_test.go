@@ -20,7 +20,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -87,8 +86,6 @@ func TestHostMetrics(t *testing.T) {
 		{"it goes again", drop("a", "1"), map[string]float64{"hosts,b,available": 1, "hosts,b,unknown": 1, "free_hosts,b": 1}},
 	} {
 		step.do()
-		if diff := cmp.Diff(step.want, counted(t, c)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.what, diff)
-		}
+		t.Run(step.what, func(t *testing.T) { expect.Equal(t, step.want, counted(t, c)) })
 	}
 }

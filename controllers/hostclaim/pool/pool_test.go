@@ -151,9 +151,8 @@ func TestPickGivesFreeHostsInOrderAndEachOnce(t *testing.T) {
 	p.Observe(host("a"))
 	expect.Equal(t, "a", pass(p, waiterFor(t, "five", 0)))              // a when it is free again
 	expect.Equal(t, "", pass(p, Waiter{Namespaces: []string{"other"}})) // nothing of another namespace
-	if _, found := p.Pick(claimKey("unknown")); found {
-		t.Error("a claim that does not wait got a host")
-	}
+	_, found := p.Pick(claimKey("unknown"))
+	expect.That(t, !found, "a claim that does not wait got a host")
 }
 
 func TestFreeHostWakesTheOldestClaimThatItSuits(t *testing.T) {
@@ -393,13 +392,10 @@ func TestNothingIsKeptOfAClaimThatIsGone(t *testing.T) {
 	for what, pair := range map[string][2]any{
 		"hosts": {fresh.hosts, p.hosts}, "taken": {fresh.taken, p.taken}, "passes": {fresh.passes, p.passes},
 	} {
-		if diff := cmp.Diff(pair[0], pair[1], unexported); diff != "" {
-			t.Errorf("%s (-fresh +used):\n%s", what, diff)
-		}
+		t.Run(what, func(t *testing.T) { expect.Equal(t, pair[0], pair[1], unexported) })
 	}
-	if n := len(p.waiting.turns) + len(p.waiting.byKey) + len(p.waiting.offers); n > 0 {
-		t.Errorf("%d things are kept of claims", n)
-	}
+	n := len(p.waiting.turns) + len(p.waiting.byKey) + len(p.waiting.offers)
+	expect.That(t, n == 0, "%d things are kept of claims", n)
 }
 
 // A claim that waits on for years keeps nothing of the hosts that it did not take and
@@ -541,14 +537,11 @@ func TestLookingInVainTakesNoMemoryForEachHost(t *testing.T) {
 	w := waiterFor(t, "claim", 0, "gpu")
 	p.Enter(w)
 	allocations := testing.AllocsPerRun(10, func() {
-		if _, found := p.Pick(w.Claim); found {
-			t.Error("found a host")
-		}
+		_, found := p.Pick(w.Claim)
+		expect.That(t, !found, "found a host")
 		selection.Explain(w.Criteria, p.Hosts(w.Namespaces))
 	})
-	if allocations > hosts/10 {
-		t.Errorf("%.0f pieces of memory for %d hosts", allocations, hosts)
-	}
+	expect.That(t, allocations <= hosts/10, "%.0f pieces of memory for %d hosts", allocations, hosts)
 }
 
 // A pass evaluates the policies before it enters the claim. A policy that comes in between must

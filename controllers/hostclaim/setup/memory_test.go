@@ -95,9 +95,7 @@ func inspectedHost() *bmov1alpha1.BareMetalHost {
 // BenchmarkCachedHost prints what 10,000 hosts take in the cache.
 func BenchmarkCachedHost(b *testing.B) {
 	text, err := json.Marshal(inspectedHost())
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	for name, transform := range map[string]func(any) (any, error){
 		"whole":    func(object any) (any, error) { return object, nil },
 		"stripped": stripHost,
@@ -121,9 +119,7 @@ func heldBytes(tb testing.TB, text []byte, transform func(any) (any, error)) uin
 	before := heap()
 	for i := range held {
 		host := &bmov1alpha1.BareMetalHost{}
-		if err := json.Unmarshal(text, host); err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, json.Unmarshal(text, host))
 		var err error
 		if held[i], err = transform(host); err != nil {
 			tb.Fatal(err)
@@ -146,9 +142,8 @@ func TestCachedHostsStaySmall(t *testing.T) {
 	text, err := json.Marshal(inspectedHost())
 	expect.NoError(t, err)
 	const enough = 5 * 1024
-	if bytes := heldBytes(t, text, stripHost); bytes > enough {
-		t.Errorf("a cached host of %d bytes of JSON takes %d bytes, want at most %d", len(text), bytes, enough)
-	}
+	bytes := heldBytes(t, text, stripHost)
+	expect.That(t, bytes <= enough, "a cached host of %d bytes of JSON takes %d bytes, want at most %d", len(text), bytes, enough)
 }
 
 // What is missing in the cache, and the hash that stands for the hardware, must
@@ -165,9 +160,7 @@ func TestWhatTheCacheLacksReachesNoPatch(t *testing.T) {
 	patch, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
 	expect.NoError(t, err)
 	const want = `{"metadata":{"annotations":{"example.com/a":"b"},"resourceVersion":"123456"},"spec":{"online":true}}`
-	if string(patch) != want {
-		t.Errorf("patch %s, want %s", patch, want)
-	}
+	expect.That(t, string(patch) == want, "patch %s, want %s", patch, want)
 }
 
 // A release clears the cached host, and frees the live one once nothing is left on that to be cleared: it would
@@ -205,9 +198,8 @@ func TestLastAnnotationGoesWithoutThatOfKubectl(t *testing.T) {
 	delete(after.Annotations, "example.com/a")
 	patch, err := client.MergeFrom(before).Data(after)
 	expect.NoError(t, err)
-	if want := `{"metadata":{"annotations":{"example.com/a":null}}}`; string(patch) != want {
-		t.Errorf("patch %s, want %s", patch, want)
-	}
+	want := `{"metadata":{"annotations":{"example.com/a":null}}}`
+	expect.That(t, string(patch) == want, "patch %s, want %s", patch, want)
 }
 
 func TestClaimsInTheCacheKeepTheNamesOfTheirManagers(t *testing.T) {
@@ -217,9 +209,8 @@ func TestClaimsInTheCacheKeepTheNamesOfTheirManagers(t *testing.T) {
 			Manager: "other", Subresource: "status", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")},
 		}},
 	}}
-	if _, err := stripClaim(claim); err != nil {
-		t.Fatal(err)
-	}
+	_, err := stripClaim(claim)
+	expect.Must(t, err == nil, "%v", err)
 	got := claim.ManagedFields
 	if len(got) != 1 || got[0].Manager != "other" || got[0].Subresource != "status" || got[0].FieldsV1 != nil || claim.Annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		t.Errorf("kept %+v, annotations %v", got, claim.Annotations)
@@ -238,10 +229,7 @@ func TestClaimsInTheCacheAskForTheSame(t *testing.T) {
 		Spec: bmov1alpha1.HostClaimSpec{PoweredOn: true, Image: &bmov1alpha1.Image{URL: "https://images.example.com/os.raw"}},
 	}
 	cached := live.DeepCopy()
-	if _, err := stripClaim(cached); err != nil {
-		t.Fatal(err)
-	}
-	if !binding.SameInputs(cached, live) {
-		t.Error("the cached claim asks for something else")
-	}
+	_, err := stripClaim(cached)
+	expect.Must(t, err == nil, "%v", err)
+	expect.That(t, binding.SameInputs(cached, live), "the cached claim asks for something else")
 }

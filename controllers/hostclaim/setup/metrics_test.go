@@ -24,7 +24,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
@@ -101,13 +100,9 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 				cells[i] = strings.TrimSpace(cells[i])
 			}
 			documented = append(documented, strings.Join(cells[1:4], " | "))
-			if cells[4] == "" {
-				t.Errorf("%s is not explained", cells[1])
-			}
+			expect.That(t, cells[4] != "", "%s is not explained", cells[1])
 		}
 	}
 	slices.Sort(documented)
-	if diff := cmp.Diff(rows(t), documented); diff != "" {
-		t.Errorf("docs/reference/metrics.md (-registered +documented):\n%s", diff)
-	}
+	expect.Equal(t, rows(t), documented) // in docs/reference/metrics.md
 }

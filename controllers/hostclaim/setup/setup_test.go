@@ -21,7 +21,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -64,9 +63,7 @@ func TestValidate(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := parse(t, tt.args...).Validate()
-			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("Validate() = %v, want an error with %q", err, tt.want)
-			}
+			expect.That(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)), "Validate() = %v, want an error with %q", err, tt.want)
 		})
 	}
 }
@@ -76,9 +73,7 @@ func TestNewManagerSaysWhatToDoAboutAServerThatDoesNotAnswer(t *testing.T) {
 	cancel() // so that it does not wait for the server
 	o := parse(t, "--webhook-port=0", "--health-addr=0", "--diagnostics-address=0", "--insecure-diagnostics")
 	_, err := NewManager(ctx, &rest.Config{Host: "https://127.0.0.1:1"}, o)
-	if err == nil || !strings.Contains(err.Error(), "kubeconfig") {
-		t.Errorf("NewManager() = %v, want an error that speaks of the kubeconfig", err)
-	}
+	expect.Error(t, "kubeconfig", err)
 }
 
 func TestNeedsNameEveryKindThatIsCached(t *testing.T) {
@@ -104,9 +99,7 @@ func TestCacheHoldsOnlyWhatIsReadOfHosts(t *testing.T) {
 	want := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
 		Name: "host-0", Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "", "keep": "me"},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal[any](t, want, got)
 	options := CacheOptions(parse(t, "--namespace=tenant"))
 	if _, found := options.DefaultNamespaces["tenant"]; !found {
 		t.Errorf("namespaces %v, want tenant", options.DefaultNamespaces)

@@ -64,9 +64,8 @@ func TestPaused(t *testing.T) {
 			object := &metav1.ObjectMeta{Annotations: tc.annotations}
 			got := Paused(object, tc.clusters...)
 			expect.Equal(t, tc.want, got)
-			if paused := IsPaused(object, tc.clusters...); paused != (got.Status == metav1.ConditionTrue) {
-				t.Errorf("paused is %v, the condition says %s", paused, got.Status)
-			}
+			paused := IsPaused(object, tc.clusters...)
+			expect.That(t, paused == (got.Status == metav1.ConditionTrue), "paused is %v, the condition says %s", paused, got.Status)
 		})
 	}
 }

@@ -49,9 +49,7 @@ func newClient(t *testing.T) *Client {
 	go func() { ended <- seen.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, <-ended)
 	})
 	options := client.Options{Scheme: server.Scheme, Cache: &client.CacheOptions{Reader: seen}}
 	cached, err := client.New(server.Config, options)
@@ -104,9 +102,8 @@ func TestWritesAreRead(t *testing.T) {
 			t.Fatalf("a claim that is gone is read: %v", err)
 		}
 	}
-	if pending := c.pending(&infrav1.Metal3DataClaimList{}, ""); len(pending) > 0 {
-		t.Errorf("%d writes are remembered that the cache has shown", len(pending))
-	}
+	pending := c.pending(&infrav1.Metal3DataClaimList{}, "")
+	expect.That(t, len(pending) == 0, "%d writes are remembered that the cache has shown", len(pending))
 }
 
 // step writes an object, and reads it in the version that the write made.
@@ -127,9 +124,7 @@ func TestWaitEnds(t *testing.T) {
 	c, namespace := newClient(t), server.Namespace(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "secret"}}
 	expect.NoError(t, c.Create(t.Context(), secret))
-	if pending := c.pending(&corev1.SecretList{}, ""); len(pending) > 0 {
-		t.Error("a write of a kind is noted that is not read from the cache")
-	}
+	expect.That(t, len(c.pending(&corev1.SecretList{}, "")) == 0, "a write of a kind is noted that is not read from the cache")
 
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil { // fills the cache
 		t.Fatal(err)
@@ -145,10 +140,7 @@ func TestWaitEnds(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(never), never); !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 2*catchUp {
-		t.Errorf("a read took %s", took)
-	}
-	if pending := c.pending(&corev1.ConfigMapList{}, ""); len(pending) > 0 {
-		t.Error("a write that is never shown is remembered")
-	}
+	took := time.Since(began)
+	expect.That(t, took <= 2*catchUp, "a read took %s", took)
+	expect.That(t, len(c.pending(&corev1.ConfigMapList{}, "")) == 0, "a write that is never shown is remembered")
 }

@@ -33,9 +33,7 @@ import (
 func TestManagersDoNotUseTheQueueThatBlocksAtShutdown(t *testing.T) {
 	options, err := NewOptions().ManagerOptions("lease")
 	expect.NoError(t, err)
-	if ptr.Deref(options.Controller.UsePriorityQueue, true) {
-		t.Error("the priority queue is on; controller-runtime before v0.25 may not end with it")
-	}
+	expect.That(t, !ptr.Deref(options.Controller.UsePriorityQueue, true), "the priority queue is on; controller-runtime before v0.25 may not end with it")
 }
 
 // Profiles are served to any client that reaches the address.
@@ -54,9 +52,7 @@ func TestProfilesAreServedOnlyOnRequest(t *testing.T) {
 			expect.NoError(t, fs.Parse(tc.args))
 			options, err := o.ManagerOptions("lease")
 			expect.NoError(t, err)
-			if options.PprofBindAddress != tc.want {
-				t.Errorf("profiles are served on %q, want %q", options.PprofBindAddress, tc.want)
-			}
+			expect.Equal(t, tc.want, options.PprofBindAddress)
 		})
 	}
 }
@@ -73,9 +69,8 @@ func TestBoundGarbage(t *testing.T) {
 		}
 		debug.SetGCPercent(150)
 		BoundGarbage()
-		if got := debug.SetGCPercent(150); got != tc.want {
-			t.Errorf("with GOGC=%q collection is at %d percent, want %d", tc.gogc, got, tc.want)
-		}
+		got := debug.SetGCPercent(150)
+		expect.That(t, got == tc.want, "with GOGC=%q collection is at %d percent, want %d", tc.gogc, got, tc.want)
 	}
 }
 
@@ -84,7 +79,6 @@ func TestLogsCanBeJSON(t *testing.T) {
 	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o.AddFlags(fs)
 	expect.NoError(t, fs.Parse([]string{"--logging-format=json"}))
-	if problems := logsv1.Validate(o.Logging, nil, nil); len(problems) > 0 {
-		t.Error(problems.ToAggregate())
-	}
+	problems := logsv1.Validate(o.Logging, nil, nil)
+	expect.That(t, len(problems) == 0, "%v", problems.ToAggregate())
 }

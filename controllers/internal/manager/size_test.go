@@ -25,6 +25,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // lax has no rules.
@@ -73,12 +75,8 @@ func TestValidator(t *testing.T) {
 			default:
 				asked, err = v.ValidateUpdate(ctx, &corev1.ConfigMap{}, object)
 			}
-			if (err != nil) != tt.refused || (err != nil && !strings.Contains(err.Error(), "524288")) {
-				t.Errorf("answered with %v, want refused %t", err, tt.refused)
-			}
-			if (len(asked) == 0) != tt.refused {
-				t.Errorf("the other rules gave %v", asked)
-			}
+			expect.That(t, (err != nil) == tt.refused && (err == nil || strings.Contains(err.Error(), "524288")), "answered with %v, want refused %t", err, tt.refused)
+			expect.That(t, (len(asked) == 0) == tt.refused, "the other rules gave %v", asked)
 		})
 	}
 	if _, err := (SizeValidator[*corev1.ConfigMap]{Rules: lax{}}).ValidateCreate(t.Context(), &corev1.ConfigMap{}); err == nil {

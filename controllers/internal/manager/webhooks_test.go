@@ -24,6 +24,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // served is a webhook server that has one hook and no listener.
@@ -58,9 +60,7 @@ func TestAttackManyLargeReviews(t *testing.T) {
 
 	left, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code := post(left, s.hook, large); code != http.StatusTooManyRequests {
-		t.Errorf("a fifth request whose sender has left got %d, want 429", code)
-	}
+	expect.Equal(t, http.StatusTooManyRequests, post(left, s.hook, large))
 	go func() { answers <- post(t.Context(), s.hook, large) }()
 	leave <- struct{}{}
 	<-entered // the one that waited
@@ -68,14 +68,10 @@ func TestAttackManyLargeReviews(t *testing.T) {
 		leave <- struct{}{}
 	}
 	for range 5 {
-		if code := <-answers; code != http.StatusOK {
-			t.Errorf("answered %d, want 200", code)
-		}
+		expect.Equal(t, http.StatusOK, <-answers)
 	}
 
 	for name, size := range map[string]int64{"too large": maxReviewBytes + 1, "unknown": -1} {
-		if code := post(t.Context(), s.hook, size); code != http.StatusRequestEntityTooLarge {
-			t.Errorf("%s: answered %d, want 413", name, code)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, http.StatusRequestEntityTooLarge, post(t.Context(), s.hook, size)) })
 	}
 }

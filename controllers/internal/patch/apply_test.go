@@ -62,22 +62,17 @@ func TestObject(t *testing.T) {
 	write := func(domain string) error {
 		claim.Spec.FailureDomain = domain
 		err := Apply(t.Context(), server.Client, claim, "owner")
-		if get := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), got); get != nil {
-			t.Fatal(get)
-		}
+		get := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), got)
+		expect.Must(t, get == nil, "%v", get)
 		return err
 	}
 	for _, domain := range []string{"row-1", "row-2", ""} {
 		expect.NoError(t, write(domain))
-		if got.Spec.FailureDomain != domain {
-			t.Errorf("failure domain is %q, want %q", got.Spec.FailureDomain, domain)
-		}
+		expect.Equal(t, domain, got.Spec.FailureDomain)
 	}
 
 	claim.UID, claim.ResourceVersion = got.UID, got.ResourceVersion
-	if err := write("row-3"); err != nil {
-		t.Errorf("an object that was not written since: %v", err)
-	}
+	expect.NoError(t, write("row-3"))
 	if err := write("row-4"); !apierrors.IsConflict(err) || got.Spec.FailureDomain != "row-3" {
 		t.Errorf("an object that was written since: %v, failure domain %q", err, got.Spec.FailureDomain)
 	}
@@ -94,9 +89,7 @@ func TestObject(t *testing.T) {
 type unknown struct{ bmov1alpha1.HostClaim }
 
 func TestObjectOfUnknownKind(t *testing.T) {
-	if err := Apply(t.Context(), server.Client, &unknown{}, "owner"); err == nil {
-		t.Error("an object of unknown kind was applied")
-	}
+	expect.That(t, Apply(t.Context(), server.Client, &unknown{}, "owner") != nil, "an object of unknown kind was applied")
 }
 
 // An object that must be new is made in one request, and never takes over another of its name.
@@ -108,15 +101,11 @@ func TestOnlyNew(t *testing.T) {
 		}
 	}
 	version, err := ApplyVersioned(t.Context(), server.Client, wanted(true), "me")
-	if err != nil || version == "" || version == OnlyNew {
-		t.Fatalf("made as version %q, error %v", version, err)
-	}
+	expect.Must(t, err == nil && version != "" && version != OnlyNew, "made as version %q, error %v", version, err)
 	if _, err := ApplyVersioned(t.Context(), server.Client, wanted(false), "other"); !apierrors.IsConflict(err) {
 		t.Errorf("a second one: error %v, want a conflict", err)
 	}
 	found := &bmov1alpha1.HostClaim{}
 	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(wanted(true)), found))
-	if !found.Spec.PoweredOn || found.ResourceVersion != version {
-		t.Errorf("it became %v, version %s instead of %s", found.Spec, found.ResourceVersion, version)
-	}
+	expect.That(t, found.Spec.PoweredOn && found.ResourceVersion == version, "it became %v, version %s instead of %s", found.Spec, found.ResourceVersion, version)
 }

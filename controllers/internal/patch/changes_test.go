@@ -82,9 +82,7 @@ func TestChanges(t *testing.T) {
 			wanted := after.DeepCopy()
 			requests = nil
 			version, err := Changes(t.Context(), writer, before, after)
-			if apierrors.IsConflict(err) != tc.conflict || err != nil && !tc.conflict {
-				t.Errorf("error is %v, want a conflict: %v", err, tc.conflict)
-			}
+			expect.That(t, apierrors.IsConflict(err) == tc.conflict && (err == nil || tc.conflict), "error is %v, want a conflict: %v", err, tc.conflict)
 			expect.Equal(t, tc.want, requests)
 			expect.Equal(t, wanted, after)
 			got := &bmov1alpha1.HostClaim{}
@@ -119,18 +117,15 @@ func TestChangesReportOnTheirOwnSpec(t *testing.T) {
 	after := data.DeepCopy()
 	after.Spec.MetaData = &corev1.SecretReference{Name: "m-1-metadata"}
 	conditions.Set(after, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Yes"})
-	if _, err := Changes(t.Context(), server.Client, data, after); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Changes(t.Context(), server.Client, data, after)
+	expect.Must(t, err == nil, "%v", err)
 	got := &infrav1.Metal3Data{}
 	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), got))
 	ready := conditions.Get(got, "Ready")
 	if got.Generation != data.Generation+1 || ready == nil || ready.ObservedGeneration != got.Generation {
 		t.Errorf("generation %d becomes %d, and the condition is %v", data.Generation, got.Generation, ready)
 	}
-	if seen := conditions.Get(after, "Ready").ObservedGeneration; seen != data.Generation {
-		t.Errorf("the caller's copy was changed: it has observed %d", seen)
-	}
+	expect.Equal(t, data.Generation, conditions.Get(after, "Ready").ObservedGeneration)
 }
 
 // release lets a deleted claim go.
@@ -158,7 +153,5 @@ func TestWhatIsEqualIsNotEncoded(t *testing.T) {
 	times := 0
 	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Name: "m-1", ResourceVersion: "7"}}
 	version, err := Changes(t.Context(), server.Client, encoded{claim, &times}, encoded{claim.DeepCopy(), &times})
-	if err != nil || version != "7" || times != 0 {
-		t.Errorf("encoded %d times, version %q, error %v", times, version, err)
-	}
+	expect.That(t, err == nil && version == "7" && times == 0, "encoded %d times, version %q, error %v", times, version, err)
 }

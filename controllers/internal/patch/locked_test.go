@@ -26,6 +26,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestIgnoreGone(t *testing.T) {
@@ -45,9 +47,8 @@ func TestIgnoreGone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := ignoreGone(tc.object, tc.err); (got != nil) != tc.stays {
-				t.Errorf("error is %v, should stay: %v", got, tc.stays)
-			}
+			got := ignoreGone(tc.object, tc.err)
+			expect.That(t, (got != nil) == tc.stays, "error is %v, should stay: %v", got, tc.stays)
 		})
 	}
 }

@@ -43,13 +43,10 @@ func TestRestore(t *testing.T) {
 		for pass := range 2 {
 			before := object.DeepCopy()
 			expect.NoError(t, Restore(t.Context(), server.Client, object, []metav1.OwnerReference{owner}, "test/held"))
-			if diff := cmp.Diff(before, object); diff != "" {
-				t.Errorf("%s: the object was changed (-want +got):\n%s", name, diff)
-			}
+			t.Run(name, func(t *testing.T) { expect.Equal(t, before, object) })
 			expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-			if written := before.ResourceVersion != object.ResourceVersion; written != (pass == 0) {
-				t.Errorf("%s: written in pass %d: %v", name, pass, written)
-			}
+			written := before.ResourceVersion != object.ResourceVersion
+			expect.That(t, written == (pass == 0), "%s: written in pass %d: %v", name, pass, written)
 		}
 		got := map[string]metav1.OwnerReference{}
 		for _, ref := range object.OwnerReferences {
@@ -58,9 +55,7 @@ func TestRestore(t *testing.T) {
 		if diff := cmp.Diff(map[string]metav1.OwnerReference{"Owner": owner, "Other": other}, got); diff != "" || len(object.OwnerReferences) != 2 {
 			t.Errorf("%s: owners (-want +got):\n%s", name, diff)
 		}
-		if diff := cmp.Diff([]string{"test/other", "test/held"}, object.Finalizers); diff != "" {
-			t.Errorf("%s: finalizers (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) { expect.Equal(t, []string{"test/other", "test/held"}, object.Finalizers) })
 	}
 
 	stale := object.DeepCopy()
@@ -70,7 +65,5 @@ func TestRestore(t *testing.T) {
 	}
 	expect.NoError(t, server.Client.Delete(t.Context(), object))
 	object.DeletionTimestamp = ptr.To(metav1.Now())
-	if err := Restore(t.Context(), server.Client, object, []metav1.OwnerReference{{Kind: "Late"}}); err != nil {
-		t.Errorf("an object that is being deleted was written: %v", err)
-	}
+	expect.NoError(t, Restore(t.Context(), server.Client, object, []metav1.OwnerReference{{Kind: "Late"}}))
 }

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestTakeRefusesWhatIsNotThere(t *testing.T) {
@@ -41,9 +43,7 @@ func TestTakeRefusesWhatIsNotThere(t *testing.T) {
 		{what: "at the time that was told", key: "a", at: 2 * time.Second},
 		{what: "and right after that", key: "a", at: 2 * time.Second, want: 2 * time.Second},
 	} {
-		if got := b.Take(step.key, now.Add(step.at)); got != step.want {
-			t.Errorf("%s: wait %s, want %s", step.what, got, step.want)
-		}
+		t.Run(step.what, func(t *testing.T) { expect.Equal(t, step.want, b.Take(step.key, now.Add(step.at))) })
 	}
 }
 
@@ -53,9 +53,8 @@ func TestChargeTakesWhatIsNotThere(t *testing.T) {
 		tokens int
 		want   time.Duration
 	}{{8, 0}, {5, 3 * time.Second}, {1, 4 * time.Second}, {1000, 14 * time.Second}} {
-		if got := b.Charge("a", step.tokens, now); got != step.want {
-			t.Errorf("%d tokens are covered after %s, want %s", step.tokens, got, step.want)
-		}
+		got := b.Charge("a", step.tokens, now)
+		expect.That(t, got == step.want, "%d tokens are covered after %s, want %s", step.tokens, got, step.want)
 	}
 	if b.Full("a", now.Add(23*time.Second)) || !b.Full("a", now.Add(24*time.Second)) || !b.Full("unknown", now) {
 		t.Error("a bucket is full at another time than when it has gained what it has lost")
@@ -68,8 +67,7 @@ func TestFullBucketsAreForgotten(t *testing.T) {
 	for key := range 10_000 {
 		b.Take(key, now)
 		now = now.Add(100 * time.Millisecond)
-		if n := len(b.byKey); n > 25 {
-			t.Fatalf("%d keys are kept, of which 10 are in use", n)
-		}
+		n := len(b.byKey)
+		expect.Must(t, n <= 25, "%d keys are kept, of which 10 are in use", n)
 	}
 }

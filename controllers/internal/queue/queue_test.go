@@ -24,7 +24,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -99,9 +98,7 @@ func (w *world) end(prefix string) {
 
 func (w *world) expect(t *testing.T, what string, want map[string]int) {
 	t.Helper()
-	if diff := cmp.Diff(want, w.begin()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	t.Run(what, func(t *testing.T) { expect.Equal(t, want, w.begin()) })
 }
 
 // Sixty machines of twelve contexts of one tenant wait for servers that do not answer:
@@ -223,9 +220,7 @@ func TestWorkersAtTheSameTime(t *testing.T) {
 	for range tenants * objects {
 		select {
 		case r := <-done:
-			if seen[r] {
-				t.Errorf("%s had two passes", r)
-			}
+			expect.That(t, !seen[r], "%s had two passes", r)
 			seen[r] = true
 		case <-time.After(time.Minute):
 			t.Fatal("objects were left in the queue")
@@ -277,14 +272,11 @@ func addAndEndAtRandom(t *testing.T, random *rand.Rand) {
 			end <- struct{}{}
 		}
 		synctest.Wait()
-		if n := len(order.running); n < workers && order.Len() > 0 {
-			t.Fatalf("%d of %d workers are at work, and %v may begin", n, workers, order.nextLocked().waiting[0])
-		}
+		n := len(order.running)
+		expect.Must(t, n >= workers || order.Len() == 0, "%d of %d workers are at work, and %d may begin", n, workers, order.Len())
 	}
 	q.ShutDown()
 	close(end)
 	synctest.Wait()
-	if len(order.turns)+len(order.running) > 0 {
-		t.Errorf("%d namespaces and %d passes are kept", len(order.turns), len(order.running))
-	}
+	expect.That(t, len(order.turns)+len(order.running) == 0, "%d namespaces and %d passes are kept", len(order.turns), len(order.running))
 }

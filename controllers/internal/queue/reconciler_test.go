@@ -58,9 +58,7 @@ func TestConflictsAreRequeued(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := Conflicts(reconcile.Func(func(context.Context, ctrl.Request) (ctrl.Result, error) { return tt.result, tt.err }))
 			got, err := r.Reconcile(t.Context(), object("a", "", 0))
-			if got != tt.want || (err != nil) != tt.fails || (tt.fails && !errors.Is(err, tt.err)) {
-				t.Errorf("Reconcile() = %v, %v", got, err)
-			}
+			expect.That(t, got == tt.want && (err != nil) == tt.fails && (!tt.fails || errors.Is(err, tt.err)), "Reconcile() = %v, %v", got, err)
 		})
 	}
 }
@@ -87,9 +85,8 @@ func TestPassesOfAnObjectAreSpacedOut(t *testing.T) {
 		}
 		clock.SetTime(clock.Now().Add(100 * time.Millisecond))
 	}
-	if want := passBurst + 300; passes[unruly] < want-1 || passes[unruly] > want {
-		t.Errorf("%d passes, want %d", passes[unruly], want)
-	}
+	want := passBurst + 300
+	expect.That(t, passes[unruly] >= want-1 && passes[unruly] <= want, "%d passes, want %d", passes[unruly], want)
 	pass(unruly)
 	if wait = pass(unruly); wait == 0 {
 		t.Fatal("the last event had its pass at once")
@@ -117,11 +114,7 @@ func TestLimiter(t *testing.T) {
 		10240 * time.Millisecond, 15 * time.Second, 15 * time.Second,
 	}
 	expect.Equal(t, want, got)
-	if other := limiter.When(reconcile.Request{}); other != firstRetry {
-		t.Errorf("another object waits %v", other)
-	}
+	expect.Equal(t, firstRetry, limiter.When(reconcile.Request{}))
 	limiter.Forget(failing)
-	if again := limiter.When(failing); again != firstRetry {
-		t.Errorf("an object that went well meanwhile waits %v", again)
-	}
+	expect.Equal(t, firstRetry, limiter.When(failing))
 }

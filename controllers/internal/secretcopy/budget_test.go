@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func claimNamed(namespace string, i int) types.NamespacedName {
@@ -32,9 +34,8 @@ func claimNamed(namespace string, i int) types.NamespacedName {
 func TestOrdinaryCopiesDoNotWait(t *testing.T) {
 	b, now := &Budget{}, time.Unix(1000, 0)
 	for i := range 250 {
-		if wait := b.Take(claimNamed("tenant", i), 65<<10, now); wait > 0 {
-			t.Fatalf("machine %d of 250 with 64 KiB waits %s", i, wait)
-		}
+		wait := b.Take(claimNamed("tenant", i), 65<<10, now)
+		expect.Must(t, wait <= 0, "machine %d of 250 with 64 KiB waits %s", i, wait)
 	}
 }
 
@@ -50,9 +51,8 @@ func TestAttackCopiesBeyondTheBudget(t *testing.T) {
 			if b.Wait(claimNamed("tenant", i), now) > 0 {
 				continue
 			}
-			if at, waited := due[i]; waited && now.Before(at) {
-				t.Fatalf("claim %d gets its turn %s early", i, at.Sub(now))
-			}
+			at, waited := due[i]
+			expect.Must(t, !waited || !now.Before(at), "claim %d gets its turn %s early", i, at.Sub(now))
 			delete(due, i)
 			if wait := b.Take(claimNamed("tenant", i), size, now); wait > 0 {
 				due[i] = now.Add(wait)
@@ -61,9 +61,8 @@ func TestAttackCopiesBeyondTheBudget(t *testing.T) {
 			}
 		}
 	}
-	if most := Burst + minutes*60*PerSecond; copied > most || copied < most-claims*size {
-		t.Errorf("%d MiB copied, want a little less than %d", copied>>20, most>>20)
-	}
+	most := Burst + minutes*60*PerSecond
+	expect.That(t, copied <= most && copied >= most-claims*size, "%d MiB copied, want a little less than %d", copied>>20, most>>20)
 	t.Logf("%d passes in %d minutes: %d MiB copied, %d MiB without a budget", asked, minutes, copied>>20, asked*size>>20)
 	if wait := b.Take(claimNamed("other", 0), size, start); wait > 0 {
 		t.Errorf("a claim of another namespace waits %s", wait)
@@ -74,25 +73,15 @@ func TestAttackCopiesBeyondTheBudget(t *testing.T) {
 func TestTurnOfAClaim(t *testing.T) {
 	b, now, claim := &Budget{}, time.Unix(1000, 0), claimNamed("tenant", 0)
 	b.Take(claimNamed("tenant", 1), Burst, now)
-	if wait := b.Take(claim, PerSecond, now); wait != time.Second {
-		t.Errorf("waits %s, want 1s", wait)
-	}
+	expect.Equal(t, time.Second, b.Take(claim, PerSecond, now))
 	now = now.Add(time.Second)
-	if wait := b.Wait(claim, now); wait != 0 {
-		t.Errorf("waits %s after its time", wait)
-	}
+	expect.Equal(t, 0, b.Wait(claim, now))
 	if wait := b.Take(claim, 3*PerSecond, now); wait != 2*time.Second {
 		t.Errorf("waits %s for what it asks besides, want 2s", wait)
 	}
-	if wait := b.Take(claim, 3*PerSecond, now.Add(2*time.Second)); wait != 0 {
-		t.Errorf("waits %s for what was charged", wait)
-	}
-	if wait := b.Take(claim, 2*Burst, now.Add(time.Hour)); wait != 0 {
-		t.Errorf("waits %s for more than the budget ever has", wait)
-	}
+	expect.Equal(t, 0, b.Take(claim, 3*PerSecond, now.Add(2*time.Second)))
+	expect.Equal(t, 0, b.Take(claim, 2*Burst, now.Add(time.Hour)))
 	b.Take(claim, PerSecond, now.Add(time.Hour))
 	b.Forget(claim)
-	if wait := b.Wait(claim, now.Add(time.Hour)); wait != 0 {
-		t.Errorf("waits %s after it was gone", wait)
-	}
+	expect.Equal(t, 0, b.Wait(claim, now.Add(time.Hour)))
 }

@@ -52,31 +52,23 @@ func TestWrite(t *testing.T) {
 		secret := &corev1.Secret{}
 		expect.NoError(t, server.Client.Get(t.Context(), key, secret))
 		seen, err := Metadata(t.Context(), server.Client, key)
-		if err != nil || seen.UID != secret.UID || seen.ResourceVersion != secret.ResourceVersion {
-			t.Fatalf("metadata %+v, error %v, want those of %+v", seen, err, secret.ObjectMeta)
-		}
+		expect.Must(t, err == nil && seen.UID == secret.UID && seen.ResourceVersion == secret.ResourceVersion, "metadata %+v, error %v, want those of %+v", seen, err, secret.ObjectMeta)
 		return seen, string(secret.Data["userData"])
 	}
 
 	none, err := Metadata(t.Context(), server.Client, key)
-	if err != nil || Exists(none) {
-		t.Fatalf("metadata of no Secret: %+v, error %v", none, err)
-	}
+	expect.Must(t, err == nil && !Exists(none), "metadata of no Secret: %+v, error %v", none, err)
 	first := copied(corev1.SecretTypeOpaque, "userData", "a")
 	expect.NoError(t, write(none, first))
 	made, value := read()
-	if value != "a" || first.ResourceVersion != made.ResourceVersion || !UpToDate(made, first) {
-		t.Errorf("made with %q as %s, noted %s", value, made.ResourceVersion, first.ResourceVersion)
-	}
+	expect.That(t, value == "a" && first.ResourceVersion == made.ResourceVersion && UpToDate(made, first), "made with %q as %s, noted %s", value, made.ResourceVersion, first.ResourceVersion)
 	if err := write(none, first); !apierrors.IsConflict(err) {
 		t.Errorf("a Secret that was not seen: error %v, want a conflict", err)
 	}
 	second := copied(corev1.SecretTypeOpaque, "userData", "b")
 	expect.NoError(t, write(made, second))
 	changed, value := read()
-	if value != "b" || UpToDate(made, second) || !UpToDate(changed, second) {
-		t.Errorf("changed to %q", value)
-	}
+	expect.That(t, value == "b" && !UpToDate(made, second) && UpToDate(changed, second), "changed to %q", value)
 	if err := write(made, first); !apierrors.IsConflict(err) {
 		t.Errorf("a Secret that was changed since: error %v, want a conflict", err)
 	}
@@ -92,9 +84,7 @@ func TestWrite(t *testing.T) {
 	// The type of a Secret cannot be changed.
 	expect.NoError(t, write(changed, copied(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, "{}")))
 	anew, _ := read()
-	if anew.UID == changed.UID {
-		t.Error("a Secret of another type was not made anew")
-	}
+	expect.That(t, anew.UID != changed.UID, "a Secret of another type was not made anew")
 	fixed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "copy"}}
 	expect.NoError(t, server.Client.Patch(t.Context(), fixed, client.RawPatch(types.MergePatchType, []byte(`{"immutable":true}`))))
 	immutable, _ := read()
@@ -108,9 +98,7 @@ func TestWrite(t *testing.T) {
 	if err := Delete(t.Context(), server.Client, changed); !apierrors.IsConflict(err) {
 		t.Errorf("deletion of one that was made anew: error %v, want a conflict", err)
 	}
-	if err := Delete(t.Context(), server.Client, anew); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, Delete(t.Context(), server.Client, anew))
 	if err := write(anew, second); !apierrors.IsConflict(err) {
 		t.Errorf("a Secret that is gone: error %v, want a conflict", err)
 	}

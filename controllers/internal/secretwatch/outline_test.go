@@ -69,9 +69,8 @@ func TestOutlineReadsASecretAgainOnlyWhenItHasChanged(t *testing.T) {
 	w := New(newClient(t))
 	expectReads := func(when, name string, exists bool, count int) {
 		t.Helper()
-		if found, read := outlined(t, w, tenant, name); found != exists || read != count {
-			t.Errorf("%s: exists %v after %d reads, want %v after %d", when, found, read, exists, count)
-		}
+		found, read := outlined(t, w, tenant, name)
+		expect.That(t, found == exists && read == count, "%s: exists %v after %d reads, want %v after %d", when, found, read, exists, count)
 	}
 	key := client.ObjectKey{Namespace: tenant, Name: "s"}
 	expectVersion := func(when, want string, shown bool) {
@@ -195,17 +194,14 @@ func TestOutlineIsReadOnceHoweverManyAsk(t *testing.T) {
 		w, live := New(nil), &gated{gate: make(chan struct{})}
 		for range 18 {
 			go func() {
-				if _, err := w.Outline(t.Context(), live, client.ObjectKey{Namespace: "n", Name: "s"}); err != nil {
-					t.Error(err)
-				}
+				_, err := w.Outline(t.Context(), live, client.ObjectKey{Namespace: "n", Name: "s"})
+				expect.That(t, err == nil, "%v", err)
 			}()
 		}
 		synctest.Wait()
 		close(live.gate)
 		synctest.Wait()
-		if count := live.count.Load(); count != 1 {
-			t.Errorf("read %d times", count)
-		}
+		expect.Equal(t, 1, live.count.Load())
 	})
 }
 
@@ -222,7 +218,5 @@ func TestOutlineOfASecretThatNoListHasEverHad(t *testing.T) {
 		when()
 		expect.NoError(t, l.Replace(nil, "6"))
 	}
-	if len(l.outlines) != 0 {
-		t.Errorf("%d outlines are kept", len(l.outlines))
-	}
+	expect.Equal(t, 0, len(l.outlines))
 }

@@ -81,9 +81,7 @@ func start(t *testing.T, w *Watch) <-chan types.NamespacedName {
 	t.Cleanup(func() {
 		cancel()
 		queue.ShutDown()
-		if err := <-ended; err != nil {
-			t.Errorf("Start returned %v", err)
-		}
+		expect.NoError(t, <-ended)
 	})
 	return requests
 }
@@ -221,9 +219,8 @@ func TestWatchForgetsReleasedNamespaces(t *testing.T) {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, found := w.namespaces[one]; found || len(w.namespaces) != 1 {
-		t.Errorf("namespaces watched: %v, want only %s", w.namespaces, two)
-	}
+	_, found := w.namespaces[one]
+	expect.That(t, !found && len(w.namespaces) == 1, "namespaces watched: %v, want only %s", w.namespaces, two)
 }
 
 // A controller may begin to need the watch of a namespace while Release checks whether
@@ -245,9 +242,8 @@ func TestReleaseLosesNoWatchThatIsAskedForMeanwhile(t *testing.T) {
 	})
 	expect.NoError(t, w.Release(t.Context(), reader, "tenant", usersIn("tenant")))
 	<-asked
-	if _, found := w.namespaces["tenant"]; !found {
-		t.Error("the watch is lost")
-	}
+	_, found := w.namespaces["tenant"]
+	expect.That(t, found, "the watch is lost")
 }
 
 func TestReleaseAsksNothingAboutANamespaceThatIsNotWatched(t *testing.T) {
@@ -275,9 +271,8 @@ func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
 	w := New(newClient(t))
 	watched := func(want bool) {
 		t.Helper()
-		if _, found := w.namespaces["tenant"]; found != want {
-			t.Fatalf("watched: %v, want %v", found, want)
-		}
+		_, found := w.namespaces["tenant"]
+		expect.Must(t, found == want, "watched: %v, want %v", found, want)
 	}
 	release := func() {
 		t.Helper()
@@ -335,11 +330,7 @@ func TestReleaseOfTheLastUser(t *testing.T) {
 		t.Error("the error is lost")
 	}
 	server.Create(t, user(tenant), user(other))
-	if err := release(server.Client, true); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, release(server.Client, true))
 	expect.NoError(t, server.Client.Delete(t.Context(), user(tenant)))
-	if err := release(server.Client, false); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, release(server.Client, false))
 }

@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestSourceIsLoggedByItsName(t *testing.T) {
@@ -32,10 +34,7 @@ func TestSourceIsLoggedByItsName(t *testing.T) {
 		started = true
 		return nil
 	}))
-	if got := fmt.Sprintf("%s", named); got != "changes of Secrets" {
-		t.Errorf("logged as %q", got)
-	}
-	if err := named.Start(t.Context(), nil); err != nil || !started {
-		t.Errorf("the source is not started: %v", err)
-	}
+	expect.Equal(t, "changes of Secrets", fmt.Sprintf("%s", named))
+	err := named.Start(t.Context(), nil)
+	expect.That(t, err == nil && started, "the source is not started: %v", err)
 }

@@ -56,14 +56,10 @@ func TestBeforeOwner(t *testing.T) {
 			expect.NoError(t, server.Client.Get(t.Context(), w.key, before))
 			w.Recorder, w.Clock = recorder, clocktesting.NewFakePassiveClock(before.CreationTimestamp.Add(tc.age))
 			result, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: w.key})
-			if err != nil || result.RequeueAfter != tc.again {
-				t.Errorf("result is %v, error %v, want another look after %v", result, err, tc.again)
-			}
+			expect.That(t, err == nil && result.RequeueAfter == tc.again, "result is %v, error %v, want another look after %v", result, err, tc.again)
 			infra, err := w.settle()
 			expect.NoError(t, err)
-			if len(infra.Finalizers) != len(before.Finalizers) {
-				t.Errorf("finalizers are %v", infra.Finalizers)
-			}
+			expect.That(t, len(infra.Finalizers) == len(before.Finalizers), "finalizers are %v", infra.Finalizers)
 			if !tc.written {
 				if infra.ResourceVersion != before.ResourceVersion || len(recorder.Events) > 0 {
 					t.Errorf("the object was written: %v, %d events", infra.Status.Conditions, len(recorder.Events))
@@ -71,9 +67,7 @@ func TestBeforeOwner(t *testing.T) {
 				return
 			}
 			c := meta.FindStatusCondition(infra.Status.Conditions, infrav1.BaremetalInfrastructureReadyCondition)
-			if c == nil || c.Reason != infrav1.WaitingForClusterOwnerReason {
-				t.Errorf("condition is %v", c)
-			}
+			expect.That(t, c != nil && c.Reason == infrav1.WaitingForClusterOwnerReason, "condition is %v", c)
 		})
 	}
 }

@@ -210,24 +210,18 @@ func TestReconcile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			infra, err := newWorld(t, interceptor.Funcs{}, tc.given).settle()
 			expect.NoError(t, err)
-			if (infra == nil) != tc.gone {
-				t.Fatalf("object is %v, should be gone: %v", infra, tc.gone)
-			}
+			expect.Must(t, (infra == nil) == tc.gone, "object is %v, should be gone: %v", infra, tc.gone)
 			if tc.gone {
 				return
 			}
-			if (len(infra.Finalizers) > 0) != tc.touched {
-				t.Errorf("finalizers are %v", infra.Finalizers)
-			}
+			expect.That(t, (len(infra.Finalizers) > 0) == tc.touched, "finalizers are %v", infra.Finalizers)
 			reason := ""
 			for _, c := range infra.Status.Conditions {
 				if c.Type == infrav1.ReadyCondition {
 					reason = c.Reason
 				}
 			}
-			if reason != tc.reason {
-				t.Errorf("reason of Ready is %q, want %q", reason, tc.reason)
-			}
+			expect.Equal(t, tc.reason, reason)
 		})
 	}
 }
@@ -258,9 +252,7 @@ func TestPause(t *testing.T) {
 			t.Errorf("paused %v: three passes cost the requests %v, want %v", step.paused, writes, want)
 		}
 		got := meta.FindStatusCondition(infra.Status.Conditions, infrav1.PausedCondition)
-		if got == nil || got.Status != step.want.Status || got.Reason != step.want.Reason || got.Message != step.want.Message {
-			t.Errorf("condition Paused is %v, want %v", got, step.want)
-		}
+		expect.That(t, got != nil && got.Status == step.want.Status && got.Reason == step.want.Reason && got.Message == step.want.Message, "condition Paused is %v, want %v", got, step.want)
 		expect.Equal(t, ready.Status.Deprecated, infra.Status.Deprecated)
 	}
 }
@@ -268,9 +260,8 @@ func TestPause(t *testing.T) {
 func TestReconcileWatchFilter(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast())
 	w.WatchFilter = "mine"
-	if infra, err := w.settle(); err != nil || len(infra.Finalizers) > 0 {
-		t.Errorf("an object of another watch filter was touched: %v, error %v", infra, err)
-	}
+	infra, err := w.settle()
+	expect.That(t, err == nil && len(infra.Finalizers) == 0, "an object of another watch filter was touched: %v, error %v", infra, err)
 }
 
 func TestReconcileErrors(t *testing.T) {
@@ -291,9 +282,8 @@ func TestReconcileErrors(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if infra, err := newWorld(t, calls, newCast(deleted)).settle(); err == nil || infra == nil {
-				t.Errorf("object is %v, error %v", infra, err)
-			}
+			infra, err := newWorld(t, calls, newCast(deleted)).settle()
+			expect.That(t, err != nil && infra != nil, "object is %v, error %v", infra, err)
 		})
 	}
 }
@@ -304,9 +294,7 @@ func TestMachineToInfra(t *testing.T) {
 		for _, o := range []client.Object{machineOf("a"), ours()} {
 			o.SetNamespace(w.key.Namespace)
 			got := w.machineToInfra(t.Context(), o)
-			if len(got) != 1 || got[0].NamespacedName != w.key {
-				t.Errorf("a %T %s wakes %v", o, name, got)
-			}
+			expect.That(t, len(got) == 1 && got[0].NamespacedName == w.key, "a %T %s wakes %v", o, name, got)
 		}
 	}
 	broken := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -342,22 +330,14 @@ func TestReconcileIdentity(t *testing.T) {
 			c := &connections{answer: tc.answer}
 			w.Remote = c
 			infra, err := w.settle()
-			if err != nil {
-				t.Fatalf("error is %v", err)
-			}
+			expect.NoError(t, err)
 			got := ""
 			if is := meta.FindStatusCondition(infra.Status.Conditions, "IdentityReady"); is != nil {
 				got = string(is.Status) + "/" + is.Reason
 			}
-			if got != tc.want {
-				t.Errorf("condition is %q, want %q", got, tc.want)
-			}
-			if ref := (identity.Ref{Namespace: w.key.Namespace, Secret: "hosts", Context: "x"}); tc.asked != slices.Contains(c.asked, ref) {
-				t.Errorf("asked for %v", c.asked)
-			}
-			if tc.asked == (c.freed > 0) {
-				t.Errorf("given up %d times", c.freed)
-			}
+			expect.Equal(t, tc.want, got)
+			expect.That(t, tc.asked == slices.Contains(c.asked, (identity.Ref{Namespace: w.key.Namespace, Secret: "hosts", Context: "x"})), "asked for %v", c.asked)
+			expect.That(t, tc.asked != (c.freed > 0), "given up %d times", c.freed)
 		})
 	}
 	t.Run("a connection ends with its object", func(t *testing.T) {

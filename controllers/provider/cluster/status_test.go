@@ -180,9 +180,7 @@ func TestReport(t *testing.T) {
 			expect.Equal(t, tc.want, tc.given.infra.Status, byType, noTimes, former)
 			again := given(func(s *scope) { *s = *tc.given })
 			report(again, metav1.NewTime(noon.Add(time.Hour)))
-			if again.infra.Status.LastUpdated != nil && !again.infra.Status.LastUpdated.Equal(&noon) {
-				t.Error("a second report of the same facts changes the status")
-			}
+			expect.That(t, again.infra.Status.LastUpdated == nil || again.infra.Status.LastUpdated.Equal(&noon), "a second report of the same facts changes the status")
 			recorder := events.NewFakeRecorder(10)
 			(&Reconciler{Recorder: recorder}).announce(t.Context(), tc.given)
 			expect.Equal(t, tc.wantEvents, len(recorder.Events))
@@ -205,9 +203,7 @@ func TestLog(t *testing.T) {
 		s.before = s.infra.DeepCopy()
 	}
 	sink, ok := log.GetSink().(ktesting.Underlier)
-	if !ok {
-		t.Fatal("the log is not kept")
-	}
+	expect.Must(t, ok, "the log is not kept")
 	var got []string
 	for _, line := range sink.GetBuffer().Data() {
 		got = append(got, line.Message)

@@ -122,12 +122,8 @@ func TestHost(t *testing.T) {
 				tc.change(m, &r, s)
 			}
 			host, found, err := r.Host(t.Context(), m)
-			if err != nil || found != (tc.want != "") || host.UID != tc.want {
-				t.Errorf("host %q, found %v, error %v", host.UID, found, err)
-			}
-			if tc.unasked && s.asked {
-				t.Error("a connection was asked for")
-			}
+			expect.That(t, err == nil && found == (tc.want != "") && host.UID == tc.want, "host %q, found %v, error %v", host.UID, found, err)
+			expect.That(t, !tc.unasked || !s.asked, "a connection was asked for")
 			var freed []remote.User
 			if tc.freed {
 				freed = []remote.User{userOf(m)}
@@ -216,9 +212,7 @@ func TestClaimThatWasAdoptedAndMoved(t *testing.T) {
 	add("another", "m-2", "m-2")
 	add("forged", "m-2", m.UID) // names another machine
 	found, err := r.own(m).Seen(t.Context())
-	if err != nil || found == nil || found.Name != "first-machine" {
-		t.Errorf("found %v, error %v", found, err)
-	}
+	expect.That(t, err == nil && found != nil && found.Name == "first-machine", "found %v, error %v", found, err)
 }
 
 // TestAsked shows which identityRef counts for a machine without a record.
@@ -279,9 +273,7 @@ func TestChoose(t *testing.T) {
 			if held != nil {
 				got = held.Name
 			}
-			if got != tc.want || rival != tc.rival {
-				t.Errorf("claim %q, rival %v", got, rival)
-			}
+			expect.That(t, got == tc.want && rival == tc.rival, "claim %q, rival %v", got, rival)
 		})
 	}
 }

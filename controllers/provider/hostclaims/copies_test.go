@@ -186,18 +186,13 @@ func TestCopySecrets(t *testing.T) {
 				tc.given(c)
 			}
 			said, err := c.copies()
-			if (err != nil) != tc.wantErr {
-				t.Errorf("error is %v", err)
-			}
-			if got := c.copied(); tc.copied != (string(got.Data["userData"]) == content) {
-				t.Errorf("copied %v", got.Data)
-			}
+			expect.That(t, (err != nil) == tc.wantErr, "error is %v", err)
+			got := c.copied()
+			expect.That(t, tc.copied == (string(got.Data["userData"]) == content), "copied %v", got.Data)
 			if failure := (*Failure)(nil); errors.As(err, &failure) {
 				said = failure.Wait
 			}
-			if said.Reason != tc.reason || !strings.Contains(said.Message, tc.message) || strings.Contains(said.Message, content) {
-				t.Errorf("said is %v", said)
-			}
+			expect.That(t, said.Reason == tc.reason && strings.Contains(said.Message, tc.message) && !strings.Contains(said.Message, content), "said is %v", said)
 		})
 	}
 }
@@ -212,15 +207,11 @@ func TestCopyIsKept(t *testing.T) {
 			t.Fatalf("missing is %v, error %v", missing, err)
 		}
 		got := c.copied()
-		if string(got.Data["userData"]) != want {
-			t.Errorf("copy holds %q, want %q", got.Data, want)
-		}
+		expect.That(t, string(got.Data["userData"]) == want, "copy holds %q, want %q", got.Data, want)
 		return got
 	}
 	first := again(content)
-	if second := again(content); second.ResourceVersion != first.ResourceVersion {
-		t.Error("a copy that is up to date was written")
-	}
+	expect.That(t, again(content).ResourceVersion == first.ResourceVersion, "a copy that is up to date was written")
 	rotated := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"value":"bmV3"}}`))
 	expect.NoError(t, server.Client.Patch(t.Context(), secret, rotated))
 	again("new")
@@ -245,21 +236,18 @@ func TestForeignSecretUnseen(t *testing.T) {
 	c := newCopying(t, boot("value"))
 	server.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.claim.Namespace, Name: "m-1-0-userdata"}})
 	c.client = c.through(getFails[*metav1.PartialObjectMetadata](apierrors.NewNotFound(schema.GroupResource{}, "")))
-	if _, err := c.copies(); !errors.Is(err, errSecretTaken) {
-		t.Errorf("error %v", err)
-	}
+	_, err := c.copies()
+	expect.That(t, errors.Is(err, errSecretTaken), "error %v", err)
 }
 
 // TestNothingToCopy shows that nothing is copied without a claim.
 func TestNothingToCopy(t *testing.T) {
 	c := newCopying(t, boot("value"))
 	copies := claims.Copies("boot", "", "")
-	if missing, err := c.CopySecrets(t.Context(), nil, copies[:], refused); err != nil || missing.Reason != "" {
-		t.Errorf("missing is %v, error %v", missing, err)
-	}
-	if got := c.copied(); got.Name != "" {
-		t.Errorf("copied %v", got)
-	}
+	missing, err := c.CopySecrets(t.Context(), nil, copies[:], refused)
+	expect.That(t, err == nil && missing.Reason == "", "missing is %v, error %v", missing, err)
+	got := c.copied()
+	expect.That(t, got.Name == "", "copied %v", got)
 }
 
 // TestPullSecretIsCopied shows the copy of the credentials for a registry, with its type.
@@ -314,9 +302,7 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 		} {
 			copied := &corev1.Secret{}
 			expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKey{Namespace: c.claim.Namespace, Name: c.claim.Name + suffix}, copied))
-			if copied.Labels[infrav1.OriginKey] != "o-2" {
-				t.Errorf("%s has origin %s", copied.Name, copied.Labels[infrav1.OriginKey])
-			}
+			expect.That(t, copied.Labels[infrav1.OriginKey] == "o-2", "%s has origin %s", copied.Name, copied.Labels[infrav1.OriginKey])
 			if diff := cmp.Diff(want, corev1.Secret{Type: copied.Type, Data: copied.Data}); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", copied.Name, diff)
 			}

@@ -23,7 +23,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -146,13 +145,9 @@ func TestWhatAWorkloadClusterSays(t *testing.T) {
 	_, listed := workload.Candidates(t.Context(), key, nodes.Query{Hostnames: []string{"n"}})
 	for _, err := range []error{listed, workload.Patch(t.Context(), key, nodes.Patch{Node: "n"})} {
 		var status apierrors.APIStatus
-		if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
-			t.Fatalf("error %v", err)
-		}
+		expect.Must(t, apierrors.IsForbidden(err) && errors.As(err, &status), "error %v", err)
 		message := status.Status().Message
-		if !strings.HasPrefix(message, `The other cluster answers 403: "Ready`) || strings.Contains(err.Error(), "\n") || len(message) > 400 {
-			t.Errorf("it says %s", err)
-		}
+		expect.That(t, strings.HasPrefix(message, `The other cluster answers 403: "Ready`) && !strings.Contains(err.Error(), "\n") && len(message) <= 400, "it says %s", err)
 	}
 }
 
@@ -167,9 +162,8 @@ func TestListThatDoesNotEnd(t *testing.T) {
 		},
 	}).Build()
 	workload := Nodes{Cache: clustercache.NewFakeClusterCache(hostile, key)}
-	if _, err := workload.Volumes(t.Context(), key, "n"); !errors.Is(err, errEndlessList) || pages != maxPages {
-		t.Errorf("%d pages were read, error %v", pages, err)
-	}
+	_, err := workload.Volumes(t.Context(), key, "n")
+	expect.That(t, errors.Is(err, errEndlessList) && pages == maxPages, "%d pages were read, error %v", pages, err)
 }
 
 func TestChange(t *testing.T) {
@@ -188,9 +182,7 @@ func TestChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := change(tc.patch)
 			got, err := client.MergeFrom(before).Data(after)
-			if err != nil || string(got) != tc.want || after.Name != tc.patch.Node {
-				t.Errorf("patch of Node %q is %s, error %v, want %s", after.Name, got, err, tc.want)
-			}
+			expect.That(t, err == nil && string(got) == tc.want && after.Name == tc.patch.Node, "patch of Node %q is %s, error %v, want %s", after.Name, got, err, tc.want)
 		})
 	}
 }
@@ -208,13 +200,11 @@ func TestDescribedAnew(t *testing.T) {
 		new  client.Object
 		want bool
 	}{{"a heartbeat", heartbeat, false}, {"a provider ID", named, true}, {"a label", labeled, true}, {"something else", &corev1.Pod{}, false}} {
-		if got := describedAnew().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: tc.new}); got != tc.want {
-			t.Errorf("%s passes: %v, want %v", tc.what, got, tc.want)
-		}
+		t.Run(tc.what, func(t *testing.T) {
+			expect.Equal(t, tc.want, describedAnew().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: tc.new}))
+		})
 	}
-	if describedAnew().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: old}) {
-		t.Error("a Pod passes")
-	}
+	expect.That(t, !describedAnew().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: old}), "a Pod passes")
 }
 
 func TestStripNode(t *testing.T) {
@@ -228,9 +218,7 @@ func TestStripNode(t *testing.T) {
 	want.ResourceVersion = "7"
 	got, err := StripNode(full)
 	expect.NoError(t, err)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Node (-want +got):\n%s", diff)
-	}
+	expect.Equal[any](t, want, got)
 	if other, err := StripNode("tombstone"); err != nil || other != "tombstone" {
 		t.Errorf("something else became %v, %v", other, err)
 	}
@@ -246,9 +234,8 @@ func TestStripNodeKeepsShortTexts(t *testing.T) {
 	got, err := StripNode(full)
 	expect.NoError(t, err)
 	text, err := json.Marshal(got)
-	if most := 8*maxText + 500; err != nil || len(text) > most {
-		t.Errorf("%d bytes, more than %d; %v", len(text), most, err)
-	}
+	most := 8*maxText + 500
+	expect.That(t, err == nil && len(text) <= most, "%d bytes, more than %d; %v", len(text), most, err)
 }
 
 // refusals refuse a cluster for a reason.
@@ -271,9 +258,8 @@ func TestRefusalsWakeControllers(t *testing.T) {
 	})
 	expect.NoError(t, connections.Start(t.Context(), queue))
 	why.tell(key)
-	if got, _ := queue.Get(); got.Namespace != key.Namespace || got.Name != "machine-of-"+key.Name {
-		t.Errorf("woken: %s", got)
-	}
+	got, _ := queue.Get()
+	expect.That(t, got.Namespace == key.Namespace && got.Name == "machine-of-"+key.Name, "woken: %s", got)
 }
 
 // A cluster of which no more is read has the reason as its error, not only ErrNotConnected.
@@ -286,8 +272,7 @@ func TestRefusedCluster(t *testing.T) {
 		if why.reason != nil {
 			want = why.reason
 		}
-		if _, err := workload.Candidates(t.Context(), key, nodes.Query{}); !errors.Is(err, want) {
-			t.Errorf("candidates: %v, want %v", err, want)
-		}
+		_, err := workload.Candidates(t.Context(), key, nodes.Query{})
+		expect.That(t, errors.Is(err, want), "candidates: %v, want %v", err, want)
 	}
 }

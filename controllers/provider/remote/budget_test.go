@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func claimOf(name string, size int) *bmov1alpha1.HostClaim {
@@ -100,9 +101,7 @@ func TestBudget(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" && len(tt.want)+len(got) > 0 {
 				t.Error(diff)
 			}
-			if b.sum != b.sumOfAnswers(meters) || len(b.meters) > 0 {
-				t.Errorf("%d bytes are left of %d connections", b.sum, len(b.meters))
-			}
+			expect.That(t, b.sum == b.sumOfAnswers(meters) && len(b.meters) == 0, "%d bytes are left of %d connections", b.sum, len(b.meters))
 		})
 	}
 }
@@ -121,13 +120,9 @@ func TestCutOff(t *testing.T) {
 	for range 2 {
 		m.begin(func(error) {})
 		m.replace(nil, claimOf("small", 10))
-		if !m.read(10) {
-			t.Error("it is cut off")
-		}
+		expect.That(t, m.read(10), "it is cut off")
 		m.replace(nil, claimOf("large", 10<<10))
-		if m.read(10) {
-			t.Error("it reads on")
-		}
+		expect.That(t, !m.read(10), "it reads on")
 	}
 }
 
@@ -145,16 +140,11 @@ func TestStripDropsHardwareThatNobodyReads(t *testing.T) {
 
 func TestWeightOf(t *testing.T) {
 	small, large := weightOf(claimOf("m", 1)), weightOf(claimOf("m", 1001))
-	if large-small != 1000 {
-		t.Errorf("1000 bytes more are %d", large-small)
-	}
-	if small < 500 || small > 3000 {
-		t.Errorf("a claim with nothing in it weighs %d", small)
-	}
+	expect.Equal(t, 1000, large-small)
+	expect.That(t, small >= 500 && small <= 3000, "a claim with nothing in it weighs %d", small)
 	many := &bmov1alpha1.HardwareData{Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
 		NIC: make([]bmov1alpha1.NIC, 1000),
 	}}}
-	if weight := weightOf(many); weight < 100_000 {
-		t.Errorf("a thousand empty NICs weigh %d", weight)
-	}
+	weight := weightOf(many)
+	expect.That(t, weight >= 100_000, "a thousand empty NICs weigh %d", weight)
 }

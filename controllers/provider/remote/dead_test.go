@@ -89,9 +89,8 @@ func TestDeadClustersHoldNoOtherUp(t *testing.T) {
 		for i := range each {
 			user := w.machine(fmt.Sprintf("%s-%d", name, i))
 			w.Bind(user, user.Name)
-			if _, err := w.Site(user, w.ref(name)); err == nil {
-				t.Fatalf("%s is ready at once", name)
-			}
+			_, err := w.Site(user, w.ref(name))
+			expect.Must(t, err != nil, "%s is ready at once", name)
 		}
 	}
 	<-accepted
@@ -102,9 +101,7 @@ func TestDeadClustersHoldNoOtherUp(t *testing.T) {
 	site := w.site(t, user, w.ref("healthy"))
 	for _, name := range []string{"silent", "hanging"} {
 		_, problem := w.Site(w.machine(name+"-0"), w.ref(name))
-		if problem == nil || problem.Reason != infrav1.IdentityConnectingReason {
-			t.Errorf("%s: %v, want it to hang still", name, problem)
-		}
+		expect.That(t, problem != nil && problem.Reason == infrav1.IdentityConnectingReason, "%s: %v, want it to hang still", name, problem)
 	}
 	claim := h.claim("healthy", "healthy")
 	expect.NoError(t, site.Client.Create(t.Context(), claim))
@@ -118,9 +115,8 @@ func TestDeadClustersHoldNoOtherUp(t *testing.T) {
 	})
 	w.problem(t, w.machine("refusing-0"), w.ref("refusing"), infrav1.IdentityUnreachableReason)
 	// The silent one has seen one connection and no more.
-	if n := len(accepted); n > 0 {
-		t.Errorf("the silent cluster has been connected to %d times more", n)
-	}
+	n := len(accepted)
+	expect.That(t, n == 0, "the silent cluster has been connected to %d times more", n)
 }
 
 // A cluster that looks well and hangs when it is used is left alone after the first
@@ -177,9 +173,7 @@ func TestLostAndFound(t *testing.T) {
 	looks := 0
 	eventually(t, "the lost cluster is looked at again and again", func() bool {
 		for _, a := range f.requests() {
-			if a.Resource != "v1alpha1" {
-				t.Fatalf("a lost cluster is asked: %s %s", a.Verb, a.Resource)
-			}
+			expect.Must(t, a.Resource == "v1alpha1", "a lost cluster is asked: %s %s", a.Verb, a.Resource)
 			looks++
 		}
 		return looks > 2
@@ -187,12 +181,8 @@ func TestLostAndFound(t *testing.T) {
 	server.Create(t, h.claim("m", "o"))
 	f.on(nil)
 	after := w.site(t, user, w.ref("infra"))
-	if before.Client == after.Client {
-		t.Error("the cache is still the old one")
-	}
-	if err := after.Client.Get(t.Context(), client.ObjectKey{Namespace: h.namespace, Name: "m"}, &bmov1alpha1.HostClaim{}); err != nil {
-		t.Errorf("the site is handed out before it knows what has changed: %v", err)
-	}
+	expect.That(t, before.Client != after.Client, "the cache is still the old one")
+	expect.NoError(t, after.Client.Get(t.Context(), client.ObjectKey{Namespace: h.namespace, Name: "m"}, &bmov1alpha1.HostClaim{}))
 }
 
 // Answers of a remote cluster are read to a limit, its Retry-After is ignored, and its
@@ -238,12 +228,9 @@ func TestHostileAnswers(t *testing.T) {
 			f.on(tt.act)
 			defer f.on(nil)
 			err := site.Live.Get(t.Context(), client.ObjectKey{Namespace: h.namespace, Name: "m"}, &bmov1alpha1.HostClaim{})
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
+			expect.Error(t, tt.want, err)
 		})
 	}
-	if got := elsewhere.requests(); len(got) > 0 {
-		t.Errorf("the redirection was followed: %v", got)
-	}
+	got := elsewhere.requests()
+	expect.That(t, len(got) == 0, "the redirection was followed: %v", got)
 }

@@ -22,6 +22,8 @@ import (
 	"path"
 	"runtime"
 	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // memory prints and returns how many goroutines there are, and what is in memory.
@@ -60,9 +62,8 @@ func TestAttackConnectionsThatComeAndGo(t *testing.T) {
 		return hang(w, r)
 	})
 	for n := range each {
-		if _, err := w.Site(w.machine("m"), w.ref(secret(each+n))); err == nil {
-			t.Fatal("it is connected at once")
-		}
+		_, err := w.Site(w.machine("m"), w.ref(secret(each+n)))
+		expect.Must(t, err != nil, "it is connected at once")
 		for range 3 {
 			<-listed
 		}
@@ -104,9 +105,7 @@ func TestAttackSecretThatFlipsBetweenNamespaces(t *testing.T) {
 		}
 	}
 	t.Logf("%d flips made %d connections", flips, made)
-	if made > flips/10 {
-		t.Errorf("%d flips made %d connections", flips, made)
-	}
+	expect.That(t, made <= flips/10, "%d flips made %d connections", flips, made)
 	w.Release(user)
 	eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 	memory(t, "in the end")

@@ -31,6 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // flood sends new claims of 4 kB in each watch on claims, and ends it as watches end.
@@ -73,18 +74,13 @@ func TestAConnectionThatHoldsTooMuchIsCutOff(t *testing.T) {
 	f.CloseClientConnections()
 	message := w.problem(t, hostile, w.ref("hostile"), infrav1.IdentityMemoryLimitReason)
 	for _, part := range []string{"more than the 4 MiB that one connection may take", "delete there what no machine uses", "--identity-connection-memory"} {
-		if !strings.Contains(message, part) {
-			t.Errorf("%q lacks %q", message, part)
-		}
+		expect.That(t, strings.Contains(message, part), "%q lacks %q", message, part)
 	}
 	// The last watches are read to their end by the reflector, but not kept.
-	if n := sent.Load(); n > 3*most/(4<<10) {
-		t.Errorf("%d claims were read before it was cut off", n)
-	}
+	n := sent.Load()
+	expect.That(t, n <= 3*most/(4<<10), "%d claims were read before it was cut off", n)
 	eventually(t, "what it held is given back", func() bool { return w.gauge(t, "capm3_remote_held_bytes")[w.tenant] < most/4 })
-	if after := w.site(t, honest, w.ref("honest")); after.Client != before.Client {
-		t.Error("its neighbor was cut off too")
-	}
+	expect.That(t, w.site(t, honest, w.ref("honest")).Client == before.Client, "its neighbor was cut off too")
 }
 
 // All contexts of a Secret are read and parsed once, and connect as many times as the
@@ -127,16 +123,12 @@ func TestManyContextsOfOneSecret(t *testing.T) {
 		return full
 	}
 	wait(t, w, func() (bool, bool) { return true, reached() == contexts-2 })
-	if got := w.counter(t, "capm3_remote_kubeconfigs_parsed_total"); got != 1 {
-		t.Errorf("it was parsed %v times", got)
-	}
+	expect.Equal(t, 1, w.counter(t, "capm3_remote_kubeconfigs_parsed_total"))
 	connections := 0.0
 	for _, n := range w.gauge(t, "capm3_remote_connections") {
 		connections += n
 	}
-	if connections != 2 {
-		t.Errorf("there are %v connections", connections)
-	}
+	expect.Equal(t, 2, connections)
 	// Another namespace has room of its own, and one that goes makes room.
 	other := identity.Ref{Namespace: server.Namespace(t), Secret: "infra"}
 	if _, err := w.Site(w.machine("other"), other); err == nil || strings.Contains(err.Error(), "as many as") {
@@ -183,8 +175,6 @@ func TestNewTokensOfManyContexts(t *testing.T) {
 		return true, full >= contexts-4
 	})
 	for namespace, n := range w.gauge(t, "capm3_remote_connections") {
-		if n > 4 {
-			t.Errorf("there are %v connections for %s", n, namespace)
-		}
+		expect.That(t, n <= 4, "there are %v connections for %s", n, namespace)
 	}
 }

@@ -265,9 +265,7 @@ func TestClosedPort(t *testing.T) {
 	w, h := newWorld(t), newHosts(t, rules())
 	w.secret(t, "infra", h.kubeconfig(t, "t", func(c *clientcmdapi.Config) { c.Clusters["infra"].Server = "https://" + refusing(t) }))
 	got := w.problem(t, w.machine("m"), w.ref("infra"), infrav1.IdentityUnreachableReason)
-	if !strings.HasSuffix(got, "it refuses connections; check that it runs, and the port in the kubeconfig") {
-		t.Error(got)
-	}
+	expect.That(t, strings.HasSuffix(got, "it refuses connections; check that it runs, and the port in the kubeconfig"), "%v", got)
 }
 
 // refusing is an address without a listener.

@@ -60,19 +60,13 @@ func TestAnotherTokenKeepsTheWatches(t *testing.T) {
 		return slices.Contains(later, asked{"GET", "v1alpha1", "Bearer " + fresh, "test"})
 	})
 	after := w.site(t, user, w.ref("infra"))
-	if before.Client != after.Client {
-		t.Error("the connection is another one")
-	}
+	expect.That(t, before.Client == after.Client, "the connection is another one")
 	// A pass that holds the former site writes with the new token too.
 	expect.NoError(t, before.Client.Create(t.Context(), h.claim("m", "o")))
 	<-w.woken
 	for _, a := range append(later, f.requests()...) {
-		if a.authorization != "Bearer "+fresh {
-			t.Errorf("%s %s was asked with the old token", a.Verb, a.Resource)
-		}
-		if a.Verb == "watch" {
-			t.Errorf("%s are watched anew", a.Resource)
-		}
+		expect.That(t, a.authorization == "Bearer "+fresh, "%s %s was asked with the old token", a.Verb, a.Resource)
+		expect.That(t, a.Verb != "watch", "%s are watched anew", a.Resource)
 	}
 }
 
@@ -83,9 +77,7 @@ func TestAnotherTokenOfASharedConnection(t *testing.T) {
 	w.secret(t, "a", old)
 	w.secret(t, "b", old)
 	a, b := w.site(t, w.machine("a"), w.ref("a")), w.site(t, w.machine("b"), w.ref("b"))
-	if a.Client != b.Client {
-		t.Fatal("they do not share")
-	}
+	expect.Must(t, a.Client == b.Client, "they do not share")
 	w.secret(t, "a", fresh)
 	other := wait(t, w, func() (client.Client, bool) {
 		site, err := w.Site(w.machine("a"), w.ref("a"))
@@ -126,9 +118,7 @@ func TestTheOldConnectionServesUntilTheNewOneIsReady(t *testing.T) {
 	close(proceed)
 	wait(t, w, func() (bool, bool) {
 		site, err := w.Site(user, w.ref("infra"))
-		if err != nil {
-			t.Errorf("the user is without a site: %v", err)
-		}
+		expect.That(t, err == nil, "the user is without a site: %v", err)
 		return true, err == nil && site.Target.Server == next.URL
 	})
 	eventually(t, "the old connection is closed", func() bool { return len(f.watches()) == 0 })
@@ -194,9 +184,7 @@ func expiring(t *testing.T, token string, end time.Time) string {
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	expect.NoError(t, err)
 	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok {
-		t.Fatalf("tokens are signed by a %T", parsed)
-	}
+	expect.Must(t, ok, "tokens are signed by a %T", parsed)
 	parts := strings.Split(token, ".")
 	claims := map[string]any{}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])

@@ -65,46 +65,34 @@ func TestSiteReads(t *testing.T) {
 
 	t.Run("its target", func(t *testing.T) {
 		got := site.Target
-		if got.CAHash == "" {
-			t.Error("the authority is not named")
-		}
+		expect.That(t, got.CAHash != "", "the authority is not named")
 		got.CAHash = ""
 		expect.Equal(t, identity.Target{Server: strings.TrimRight(server.Config.Host, "/"), Namespace: h.namespace}, got)
 	})
 	t.Run("claims by origin", func(t *testing.T) {
 		var claims bmov1alpha1.HostClaimList
 		expect.NoError(t, site.Client.List(t.Context(), &claims, client.MatchingFields{remote.OriginIndex: "origin-0"}))
-		if len(claims.Items) != 1 || claims.Items[0].Name != "m-0" {
-			t.Errorf("found %v", claims.Items)
-		}
+		expect.That(t, len(claims.Items) == 1 && claims.Items[0].Name == "m-0", "found %v", claims.Items)
 	})
 	t.Run("only claims with an origin", func(t *testing.T) {
 		var claims bmov1alpha1.HostClaimList
 		expect.NoError(t, site.Client.List(t.Context(), &claims))
-		if len(claims.Items) != 2 {
-			t.Errorf("found %d claims", len(claims.Items))
-		}
+		expect.Equal(t, 2, len(claims.Items))
 		if err := site.Client.Get(t.Context(), client.ObjectKeyFromObject(other), other.DeepCopy()); !apierrors.IsNotFound(err) {
 			t.Errorf("the other claim is in the cache: %v", err)
 		}
-		if err := site.Live.Get(t.Context(), client.ObjectKeyFromObject(other), other.DeepCopy()); err != nil {
-			t.Errorf("the other claim is not read live: %v", err)
-		}
+		expect.NoError(t, site.Live.Get(t.Context(), client.ObjectKeyFromObject(other), other.DeepCopy()))
 	})
 	t.Run("only published facts", func(t *testing.T) {
 		var facts bmov1alpha1.HardwareDataList
 		expect.NoError(t, site.Client.List(t.Context(), &facts))
-		if len(facts.Items) != 1 || facts.Items[0].Name != "m-0-hostclaim" {
-			t.Errorf("found %v", facts.Items)
-		}
+		expect.That(t, len(facts.Items) == 1 && facts.Items[0].Name == "m-0-hostclaim", "found %v", facts.Items)
 	})
 	t.Run("of Secrets only metadata from the cache", func(t *testing.T) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 		expect.NoError(t, site.Client.List(t.Context(), list))
-		if len(list.Items) != 1 || list.Items[0].Name != "ours" {
-			t.Errorf("found %v", list.Items)
-		}
+		expect.That(t, len(list.Items) == 1 && list.Items[0].Name == "ours", "found %v", list.Items)
 		secret := &corev1.Secret{}
 		if err := site.Client.Get(t.Context(), client.ObjectKey{Namespace: h.namespace, Name: "other"}, secret); err != nil || len(secret.Data) == 0 {
 			t.Errorf("a whole Secret is not read live: %v", err)
@@ -113,9 +101,7 @@ func TestSiteReads(t *testing.T) {
 	t.Run("nothing of other namespaces", func(t *testing.T) {
 		elsewhere := h.claim("m-2", "origin-2")
 		elsewhere.Namespace = w.tenant
-		if err := site.Client.Create(t.Context(), elsewhere); err == nil {
-			t.Error("a claim was written to another namespace")
-		}
+		expect.That(t, site.Client.Create(t.Context(), elsewhere) != nil, "a claim was written to another namespace")
 	})
 }
 
@@ -199,9 +185,7 @@ func TestUsersShareConnections(t *testing.T) {
 	eventually(t, "no connection is left", func() bool { return len(f.watches()) == 0 })
 	expect.Equal(t, map[string]float64{}, w.gauge(t, "capm3_remote_connections"))
 	for _, asked := range f.requests() {
-		if asked.agent != "test" {
-			t.Fatalf("asked as %q", asked.agent)
-		}
+		expect.Must(t, asked.agent == "test", "asked as %q", asked.agent)
 	}
 }
 
@@ -212,9 +196,7 @@ func TestSecondSecretOfAReadyConnection(t *testing.T) {
 	w.secret(t, "a", h.kubeconfig(t, token))
 	w.secret(t, "b", h.kubeconfig(t, token))
 	a := w.site(t, w.machine("a"), w.ref("a"))
-	if b := w.site(t, w.machine("b"), w.ref("b")); a.Client != b.Client {
-		t.Error("they have two connections")
-	}
+	expect.That(t, a.Client == w.site(t, w.machine("b"), w.ref("b")).Client, "they have two connections")
 }
 
 // The watch of Secrets in a namespace of tenants ends with its last user, where nothing
@@ -228,9 +210,8 @@ func TestTheWatchOfSecretsEndsWithTheLastUser(t *testing.T) {
 	cluster.Kind = "Metal3Cluster"
 	w.Bind(machine, "o")
 	w.Bind(cluster, "o")
-	if _, err := w.Site(cluster, w.ref("infra")); err == nil {
-		t.Fatal("it is connected at once")
-	}
+	_, err := w.Site(cluster, w.ref("infra"))
+	expect.Must(t, err != nil, "it is connected at once")
 	w.site(t, machine, w.ref("infra"))
 	server.Create(t, h.claim("m", "o"))
 	if got := <-w.woken; got.Name != "m" {
@@ -239,9 +220,7 @@ func TestTheWatchOfSecretsEndsWithTheLastUser(t *testing.T) {
 	watched := func() []string { return secrets.Where("infra") }
 	eventually(t, "Secrets of the tenant are watched", func() bool { return slices.Equal(watched(), []string{w.tenant}) })
 	w.Release(machine)
-	if !slices.Equal(watched(), []string{w.tenant}) {
-		t.Error("the cluster needs the watch still")
-	}
+	expect.That(t, slices.Equal(watched(), []string{w.tenant}), "the cluster needs the watch still")
 	w.Release(cluster)
 	if got := watched(); len(got) > 0 {
 		t.Errorf("Secrets of %v are watched still", got)

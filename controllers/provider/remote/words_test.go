@@ -27,7 +27,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,13 +63,10 @@ func TestClass(t *testing.T) {
 	for code := range 1000 {
 		seen[class(code)] = true
 	}
-	if len(seen) > 10 {
-		t.Errorf("another cluster can make up %d kinds of answers", len(seen))
-	}
+	expect.That(t, len(seen) <= 10, "another cluster can make up %d kinds of answers", len(seen))
 	for code, want := range map[int]string{http.StatusOK: "2xx", http.StatusUnauthorized: "401", http.StatusBadGateway: "5xx", 42: "other"} {
-		if got := class(code); got != want {
-			t.Errorf("%d is %s, want %s", code, got, want)
-		}
+		got := class(code)
+		expect.That(t, got == want, "%d is %s, want %s", code, got, want)
 	}
 }
 
@@ -90,9 +86,7 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	var registered []string
 	for d := range descriptions {
 		parts := form.FindStringSubmatch(d.String())
-		if parts == nil {
-			t.Fatalf("%s: the name must begin with capm3_remote_, and the help be a sentence", d)
-		}
+		expect.Must(t, parts != nil, "%s: the name must begin with capm3_remote_, and the help be a sentence", d)
 		registered = append(registered, parts[1]+" by "+parts[2])
 	}
 	text, err := os.ReadFile("../../../docs/reference/metrics.md")
@@ -103,7 +97,5 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	}
 	slices.Sort(registered)
 	slices.Sort(documented)
-	if diff := cmp.Diff(registered, documented); diff != "" {
-		t.Errorf("docs/reference/metrics.md (-registered +documented):\n%s", diff)
-	}
+	expect.Equal(t, registered, documented) // in docs/reference/metrics.md
 }

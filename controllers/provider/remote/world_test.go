@@ -142,9 +142,7 @@ func run(t *testing.T, start func(context.Context) error) {
 	go func() { ended <- start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, <-ended)
 	})
 }
 

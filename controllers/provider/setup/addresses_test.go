@@ -99,14 +99,10 @@ func TestDeniedAddresses(t *testing.T) {
 				return false
 			}
 			for _, address := range tt.deny {
-				if !is(address) {
-					t.Errorf("%s is not denied", address)
-				}
+				expect.That(t, is(address), "%s is not denied", address)
 			}
 			for _, address := range tt.allow {
-				if is(address) {
-					t.Errorf("%s is denied", address)
-				}
+				expect.That(t, !is(address), "%s is denied", address)
 			}
 		})
 	}

@@ -205,9 +205,7 @@ func (w *workload) connect(ctx context.Context, t *testing.T, user string, denie
 		t.Cleanup(c.Shutdown)
 	}
 	reconciler, ok := connections.(reconcile.Reconciler)
-	if !ok {
-		t.Fatalf("%T reconciles nothing", connections)
-	}
+	expect.Must(t, ok, "%T reconciles nothing", connections)
 	if _, err := reconciler.Reconcile(ctrl.LoggerInto(ctx, quiet.GetLogger()), ctrl.Request{NamespacedName: key}); err != nil {
 		t.Fatal(err)
 	}
@@ -221,26 +219,16 @@ func TestClusterCacheConnects(t *testing.T) {
 	connections, said := w.connect(t.Context(), t, withToken, nil)
 	key := client.ObjectKey{Namespace: "tenant", Name: "c"}
 	reader, err := connections.GetReader(t.Context(), key)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said())
-	}
-	if err := reader.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{}); err != nil {
-		t.Error(err)
-	}
+	expect.Must(t, err == nil, "%v\n%s", err, said())
+	expect.NoError(t, reader.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{}))
 	writer, err := connections.GetUncachedClient(t.Context(), key)
 	expect.NoError(t, err)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
-	if err := writer.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte("{}"))); err == nil {
-		t.Error("this server answers a patch with nothing")
-	}
+	expect.That(t, writer.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte("{}"))) != nil, "this server answers a patch with nothing")
 	for _, path := range []string{"/", "/api/v1", "/api/v1/nodes", "/api/v1/nodes/n"} {
-		if w.asked(path) == 0 {
-			t.Errorf("nothing asked for %s", path)
-		}
+		expect.That(t, w.asked(path) != 0, "nothing asked for %s", path)
 	}
-	if len(w.foreign) > 0 {
-		t.Errorf("requests past the transport: %v", w.foreign)
-	}
+	expect.That(t, len(w.foreign) == 0, "requests past the transport: %v", w.foreign)
 }
 
 func TestHostileWorkloadClusters(t *testing.T) {
@@ -318,15 +306,12 @@ func TestHostileWorkloadClusters(t *testing.T) {
 			if _, err := connections.GetReader(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "c"}); err == nil {
 				t.Error("it is connected")
 			}
-			if text := said(); !strings.Contains(text, tt.want) || strings.Contains(text, hostileWords) || len(text) > 10_000 {
-				t.Errorf("logged, without %q: %.2000s", tt.want, text)
-			}
+			text := said()
+			expect.That(t, strings.Contains(text, tt.want) && !strings.Contains(text, hostileWords) && len(text) <= 10_000, "logged, without %q: %.2000s", tt.want, text)
 			if want := []client.ObjectKey{{Namespace: "tenant", Name: "c"}}; tt.path == list && !slices.Equal(w.refused, want) {
 				t.Errorf("told of refusals of %s, want %s", w.refused, want)
 			}
-			if (tt.denied != nil || tt.user != "") && len(w.all()) > 0 || other.asked("/") > 0 {
-				t.Error("a server was asked that must not be")
-			}
+			expect.That(t, (tt.denied == nil && tt.user == "" || len(w.all()) == 0) && other.asked("/") == 0, "a server was asked that must not be")
 		})
 	}
 }

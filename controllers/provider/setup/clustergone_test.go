@@ -39,7 +39,5 @@ func TestOnClusterGone(t *testing.T) {
 	}
 	clusters.Add(cluster("stays"))
 	clusters.Delete(cluster("gone"))
-	if len(got) != 1 || got[0] != "n/gone" {
-		t.Errorf("forgotten are %v", got)
-	}
+	expect.That(t, len(got) == 1 && got[0] == "n/gone", "forgotten are %v", got)
 }

@@ -112,26 +112,18 @@ func TestValidate(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := parse(t, tc.flags...).Validate()
-			if (err != nil) != (len(tc.want) > 0) {
-				t.Fatalf("error is %v", err)
-			}
+			expect.Must(t, (err != nil) == (len(tc.want) > 0), "error is %v", err)
 			for _, want := range tc.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%v does not say %q", err, want)
-				}
+				expect.That(t, strings.Contains(err.Error(), want), "%v does not say %q", err, want)
 			}
 		})
 	}
 }
 
 func TestRunRefusesWrongOptions(t *testing.T) {
-	if err := Run(t.Context(), parse(t, "--kube-api-qps=0")); err == nil {
-		t.Error("the manager runs with wrong options")
-	}
+	expect.That(t, Run(t.Context(), parse(t, "--kube-api-qps=0")) != nil, "the manager runs with wrong options")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	if err := Run(t.Context(), parse(t)); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
-		t.Errorf("without a cluster the error is %v", err)
-	}
+	expect.Error(t, "--kubeconfig", Run(t.Context(), parse(t)))
 }
 
 func TestStrip(t *testing.T) {
@@ -187,25 +179,20 @@ func TestDataOptions(t *testing.T) {
 	for _, names := range []bool{true, false} {
 		o := parse(t, fmt.Sprintf("--enable-bmh-name-based-preallocation=%v", names), "--watch-filter=mine")
 		r := newData(&shared{mgr: mgr, options: o}, nil)
-		if r.ClaimsByHostName != names || r.WatchFilter != "mine" {
-			t.Errorf("claims by host name: %v, want %v; watch filter %q", r.ClaimsByHostName, names, r.WatchFilter)
-		}
+		expect.That(t, r.ClaimsByHostName == names && r.WatchFilter == "mine", "claims by host name: %v, want %v; watch filter %q", r.ClaimsByHostName, names, r.WatchFilter)
 	}
 }
 
 func TestCacheOptions(t *testing.T) {
 	o := CacheOptions(parse(t))
-	if o.DefaultNamespaces != nil {
-		t.Errorf("namespaces are %v", o.DefaultNamespaces)
-	}
+	expect.That(t, o.DefaultNamespaces == nil, "namespaces are %v", o.DefaultNamespaces)
 	// The cache could not be made in a cluster that does not know the kind.
 	for kind := range o.ByObject {
 		t.Errorf("%T has options of its own", kind)
 	}
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}}
-	if _, err := o.DefaultTransform(host); err != nil || host.ManagedFields != nil {
-		t.Errorf("managed fields are kept (%v)", err)
-	}
+	_, err := o.DefaultTransform(host)
+	expect.That(t, err == nil && host.ManagedFields == nil, "managed fields are kept (%v)", err)
 	if o := CacheOptions(parse(t, "--namespace=tenant-a")); len(o.DefaultNamespaces) != 1 {
 		t.Errorf("namespaces are %v", o.DefaultNamespaces)
 	}
@@ -217,12 +204,8 @@ func TestNeededKinds(t *testing.T) {
 	scheme, err := NewScheme()
 	expect.NoError(t, err)
 	for _, need := range neededCRDs() {
-		if !scheme.Recognizes(need.Kind) {
-			t.Errorf("%s is not in the scheme", need.Kind)
-		}
-		if need.Remedy == "" {
-			t.Errorf("nothing to do about %s", need.Name)
-		}
+		expect.That(t, scheme.Recognizes(need.Kind), "%s is not in the scheme", need.Kind)
+		expect.That(t, need.Remedy != "", "nothing to do about %s", need.Name)
 		plural, group, _ := strings.Cut(need.Name, ".")
 		if group == "infrastructure.cluster.x-k8s.io" {
 			if _, err := os.Stat(filepath.Join("..", "..", "..", "config", "crd", "bases", group+"_"+plural+".yaml")); err != nil {
@@ -233,7 +216,6 @@ func TestNeededKinds(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if v := Version(); !strings.Contains(v, "go1.") {
-		t.Errorf("version is %q", v)
-	}
+	v := Version()
+	expect.That(t, strings.Contains(v, "go1."), "version is %q", v)
 }

@@ -68,13 +68,9 @@ func TestRefusalsAreBrief(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var status *apierrors.StatusError
-			if !errors.As(tc.err, &status) {
-				t.Fatalf("answered with %v", tc.err)
-			}
+			expect.Must(t, errors.As(tc.err, &status), "answered with %v", tc.err)
 			expect.Equal(t, tc.causes, len(status.ErrStatus.Details.Causes))
-			if len(tc.err.Error()) > 60_000 {
-				t.Errorf("the answer has %d bytes", len(tc.err.Error()))
-			}
+			expect.That(t, len(tc.err.Error()) <= 60_000, "the answer has %d bytes", len(tc.err.Error()))
 		})
 	}
 }
@@ -89,9 +85,7 @@ func TestRefusedChangesAreBrief(t *testing.T) {
 	after.Spec.NodeReuse = ptr.To(true)
 	after.Spec.Template.Spec.HostSelector = &infrav1.HostSelector{MatchLabels: labels}
 	_, err := machineTemplateValidator().ValidateUpdate(t.Context(), before, after)
-	if !apierrors.IsInvalid(err) || len(err.Error()) > 10_000 {
-		t.Errorf("answered with %d bytes", len(fmt.Sprint(err)))
-	}
+	expect.That(t, apierrors.IsInvalid(err) && len(err.Error()) <= 10_000, "answered with %d bytes", len(fmt.Sprint(err)))
 }
 
 // Maps have no order, and an answer that is cut is the same each time.
@@ -103,7 +97,5 @@ func TestRefusalsAreTheSameEachTime(t *testing.T) {
 	}
 	_, first := clusterTemplateValidator().ValidateCreate(t.Context(), object)
 	_, second := clusterTemplateValidator().ValidateCreate(t.Context(), object)
-	if first == nil || first.Error() != second.Error() {
-		t.Errorf("answered with %v and then with %v", first, second)
-	}
+	expect.That(t, first != nil && first.Error() == second.Error(), "answered with %v and then with %v", first, second)
 }

@@ -90,12 +90,8 @@ func TestDataTemplate(t *testing.T) {
 				validate = func() (admission.Warnings, error) { return v.ValidateUpdate(t.Context(), tc.old, tc.template) }
 			}
 			warnings, err := validate()
-			if apierrors.IsInvalid(err) != tc.refused {
-				t.Errorf("error is %v, refused should be %v", err, tc.refused)
-			}
-			if len(warnings) != tc.warns {
-				t.Errorf("warnings are %v, want %d", warnings, tc.warns)
-			}
+			expect.That(t, apierrors.IsInvalid(err) == tc.refused, "error is %v, refused should be %v", err, tc.refused)
+			expect.That(t, len(warnings) == tc.warns, "warnings are %v, want %d", warnings, tc.warns)
 		})
 	}
 	if _, err := v.ValidateDelete(t.Context(), bad); err != nil {
@@ -220,14 +216,11 @@ func TestHubs(t *testing.T) {
 		object, err := scheme.New(infrav1.GroupVersion.WithKind(kind))
 		expect.NoError(t, err)
 		_, isOurs := object.(client.Object)
-		if _, isHub := object.(conversion.Hub); isHub != isOurs {
-			t.Errorf("%s is a hub: %t", kind, isHub)
-		}
+		_, isHub := object.(conversion.Hub)
+		expect.That(t, isHub == isOurs, "%s is a hub: %t", kind, isHub)
 		if isOurs {
 			hubs++
 		}
 	}
-	if hubs != 9 {
-		t.Errorf("%d kinds are hubs, want 9", hubs)
-	}
+	expect.Equal(t, 9, hubs)
 }

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func example(change func(*Tenant)) Tenant {
@@ -105,11 +106,7 @@ func TestObjects(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.tenant.Objects()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { expect.Equal(t, test.want, test.tenant.Objects()) })
 	}
 }
 
@@ -129,7 +126,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			expect(t, example(test.change).Check(), test.want...)
+			checkError(t, example(test.change).Check(), test.want...)
 		})
 	}
 }
@@ -159,7 +156,7 @@ func TestApart(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			expect(t, example(nil).Apart(test.found), test.want...)
+			checkError(t, example(nil).Apart(test.found), test.want...)
 		})
 	}
 }
@@ -167,24 +164,24 @@ func TestApart(t *testing.T) {
 // A tenant whose Clusters are in the namespace has what is there already, and shares no account.
 func TestApartResident(t *testing.T) {
 	resident := example(func(t *Tenant) { t.Resident = true })
-	expect(t, resident.Apart(Found{
+	checkError(t, resident.Apart(Found{
 		Accounts: []string{"tenant"}, Hosts: []string{"host-0"}, Policies: []string{"gold"}, Secrets: []string{"host-0-bmc"},
 	}))
-	expect(t, resident.Apart(Found{Occupied: true}), "--account-namespace")
+	checkError(t, resident.Apart(Found{Occupied: true}), "--account-namespace")
 }
 
 func TestHomeCheck(t *testing.T) {
-	expect(t, Home{Namespace: "blue", Secret: "hosts"}.Check())
-	expect(t, Home{Namespace: "blue", Secret: "Hosts"}.Check(), "--secret", `"Hosts"`)
-	expect(t, Home{Namespace: "", Secret: "hosts"}.Check(), "--management-namespace")
+	checkError(t, Home{Namespace: "blue", Secret: "hosts"}.Check())
+	checkError(t, Home{Namespace: "blue", Secret: "Hosts"}.Check(), "--secret", `"Hosts"`)
+	checkError(t, Home{Namespace: "", Secret: "hosts"}.Check(), "--management-namespace")
 }
 
 func TestAccessCheck(t *testing.T) {
-	expect(t, Access{Server: "https://hosts.example:6443"}.Check())
-	expect(t, Access{Server: "https://hosts.example/k8s/clusters/c-1"}.Check())
-	expect(t, Access{Server: "http://hosts.example"}.Check(), "http://hosts.example", "--server")
-	expect(t, Access{Server: "hosts.example:6443"}.Check(), "--server")
-	expect(t, Access{}.Check(), "--server")
+	checkError(t, Access{Server: "https://hosts.example:6443"}.Check())
+	checkError(t, Access{Server: "https://hosts.example/k8s/clusters/c-1"}.Check())
+	checkError(t, Access{Server: "http://hosts.example"}.Check(), "http://hosts.example", "--server")
+	checkError(t, Access{Server: "hosts.example:6443"}.Check(), "--server")
+	checkError(t, Access{}.Check(), "--server")
 }
 
 func TestHint(t *testing.T) {
@@ -211,17 +208,13 @@ func TestSecret(t *testing.T) {
 	access := Access{Server: "https://hosts.example:6443", ServerName: "kubernetes", CA: []byte("-----BEGIN CERTIFICATE-----")}
 	token := Token{Value: "t0ken", Expires: time.Date(2026, 11, 21, 13, 0, 0, 0, time.FixedZone("", 3600))}
 	secret, err := example(nil).Secret(Home{Namespace: "clusters", Secret: "hosts"}, access, token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	content := secret.Data["kubeconfig"]
 	if _, err := kubeconfig.Parse(content); err != nil {
 		t.Errorf("the provider manager would refuse it: %v", err)
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got := map[string]string{
 		"server": config.Host, "name": config.ServerName, "CA": string(config.CAData), "token": config.BearerToken,
 	}
@@ -231,9 +224,7 @@ func TestSecret(t *testing.T) {
 		t.Errorf("what the kubeconfig says (-want +got):\n%s", diff)
 	}
 	parsed, err := clientcmd.Load(content)
-	if err != nil || parsed.Contexts[parsed.CurrentContext].Namespace != "blue" {
-		t.Errorf("the context does not lead into namespace blue: %v", err)
-	}
+	expect.That(t, err == nil && parsed.Contexts[parsed.CurrentContext].Namespace == "blue", "the context does not lead into namespace blue: %v", err)
 	secret.Data = nil
 	if diff := cmp.Diff(&corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -250,29 +241,21 @@ func TestSecret(t *testing.T) {
 
 func TestForeign(t *testing.T) {
 	own := &metav1.PartialObjectMetadata{ObjectMeta: ours("blue", "hosts")}
-	expect(t, Foreign("Secret", own))
-	expect(t, Foreign("Secret", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "hosts"}}),
+	checkError(t, Foreign("Secret", own))
+	checkError(t, Foreign("Secret", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "hosts"}}),
 		"Secret blue/hosts", "delete it", ManagedByLabel+"="+ManagedBy)
 }
 
-// expect compares an error with the parts that it must have; none means no error.
-func expect(t *testing.T, err error, parts ...string) {
+// checkError compares an error with the parts that it must have; none means no error.
+func checkError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if len(parts) == 0 {
-		if err != nil {
-			t.Errorf("error %v", err)
-		}
+		expect.NoError(t, err)
 		return
 	}
-	if err == nil {
-		t.Fatalf("no error; want one with %q", parts)
-	}
+	expect.Must(t, err != nil, "no error; want one with %q", parts)
 	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
-		}
+		expect.That(t, strings.Contains(err.Error(), part), "error %q does not say %q", err, part)
 	}
-	if strings.Contains(err.Error(), base64.StdEncoding.EncodeToString([]byte("t0ken"))) {
-		t.Error("the error holds the token")
-	}
+	expect.That(t, !strings.Contains(err.Error(), base64.StdEncoding.EncodeToString([]byte("t0ken"))), "the error holds the token")
 }

@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestKeepable shows what is refused. The writes are tried in test/machine.
@@ -63,9 +64,7 @@ func TestKeepable(t *testing.T) {
 				tc.change(claim)
 			}
 			err := keepable(claim, identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: tc.namespace}, tc.seen)
-			if (err != nil) != (tc.message != "") || (err != nil && !strings.Contains(err.Error(), tc.message)) {
-				t.Errorf("error is %v, want one with %q", err, tc.message)
-			}
+			expect.That(t, (err != nil) == (tc.message != "") && (err == nil || strings.Contains(err.Error(), tc.message)), "error is %v, want one with %q", err, tc.message)
 		})
 	}
 }

@@ -30,6 +30,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestFailure(t *testing.T) {
@@ -67,19 +68,11 @@ func TestFailure(t *testing.T) {
 				tt.reason = infrav1.IdentityUnreachableReason
 			}
 			var problem *identity.Problem
-			if !errors.As(err, &problem) || problem.Reason != tt.reason || !strings.Contains(problem.Message, tt.want) {
-				t.Errorf("%#v, want %s", problem, tt.want)
-			}
-			if strings.Contains(err.Error(), "\n") {
-				t.Error("the other side is quoted")
-			}
-			if strings.Contains(err.Error(), "%!") {
-				t.Errorf("the text wants other arguments: %v", err)
-			}
+			expect.That(t, errors.As(err, &problem) && problem.Reason == tt.reason && strings.Contains(problem.Message, tt.want), "%#v, want %s", problem, tt.want)
+			expect.That(t, !strings.Contains(err.Error(), "\n"), "the other side is quoted")
+			expect.That(t, !strings.Contains(err.Error(), "%!"), "the text wants other arguments: %v", err)
 			// client-go asks again by itself when it sees such an error.
-			if errors.Is(err, syscall.ECONNRESET) {
-				t.Error("client-go sees a connection that was reset")
-			}
+			expect.That(t, !errors.Is(err, syscall.ECONNRESET), "client-go sees a connection that was reset")
 		})
 	}
 }

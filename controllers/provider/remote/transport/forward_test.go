@@ -109,16 +109,12 @@ func TestForward(t *testing.T) {
 			w := serve(t, Limits{Answer: 32 << 20}, tt.answer)
 			got, err := forward(t, w, "/api/v1/nodes?limit=5")
 			if tt.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.fails) {
-					t.Errorf("error %v, want %q", err, tt.fails)
-				}
+				expect.Error(t, tt.fails, err)
 				return
 			}
 			expect.NoError(t, err)
 			text := strings.ReplaceAll(got.text, strings.TrimPrefix(w.server, "https://"), "HOST")
-			if got.code != tt.code || text != tt.text || len(got.header) != 1 {
-				t.Errorf("answers %d %v %s", got.code, got.header, text)
-			}
+			expect.That(t, got.code == tt.code && text == tt.text && len(got.header) == 1, "answers %d %v %s", got.code, got.header, text)
 		})
 	}
 }
@@ -178,9 +174,7 @@ func TestForwardedWatches(t *testing.T) {
 				_, _ = io.WriteString(out, tt.tail)
 			})
 			got, err := forward(t, w, "/api/v1/nodes?watch=true")
-			if (err != nil) != tt.fails || len(got.text) < (tt.events-1)*len(event) {
-				t.Errorf("%d bytes, %v", len(got.text), err)
-			}
+			expect.That(t, (err != nil) == tt.fails && len(got.text) >= (tt.events-1)*len(event), "%d bytes, %v", len(got.text), err)
 		})
 	}
 }
@@ -211,12 +205,9 @@ func TestEventsAreWeighedWhileTheyAreRead(t *testing.T) {
 				out.Header().Set("Content-Type", jsonType)
 				_, _ = io.WriteString(out, tt.body)
 			})
-			if _, err := forward(t, w, "/api/v1/nodes?watch=true"); (err != nil) != tt.fails {
-				t.Errorf("error %v", err)
-			}
-			if now != 0 || most < tt.most || most > tt.most+half {
-				t.Errorf("at most %d, and %d at the end", most, now)
-			}
+			_, err := forward(t, w, "/api/v1/nodes?watch=true")
+			expect.That(t, (err != nil) == tt.fails, "error %v", err)
+			expect.That(t, now == 0 && most >= tt.most && most <= tt.most+half, "at most %d, and %d at the end", most, now)
 		})
 	}
 }
@@ -266,12 +257,8 @@ func TestForwardedNodesAreBounded(t *testing.T) {
 			})
 			for next = range requests {
 				got, err := forward(t, w, requests[next].target)
-				if (err != nil) != requests[next].fails {
-					t.Errorf("request %d: %d bytes, %v", next, len(got.text), err)
-				}
-				if err == nil && strings.TrimSpace(got.text) != strings.TrimSpace(requests[next].answer) {
-					t.Errorf("request %d was answered with other text", next)
-				}
+				expect.That(t, (err != nil) == requests[next].fails, "request %d: %d bytes, %v", next, len(got.text), err)
+				expect.That(t, err != nil || strings.TrimSpace(got.text) == strings.TrimSpace(requests[next].answer), "request %d was answered with other text", next)
 			}
 		})
 	}

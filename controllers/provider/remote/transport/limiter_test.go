@@ -60,13 +60,11 @@ func TestAttackAnswersOfANamespaceArePaced(t *testing.T) {
 		if got := step.pace(step.weight); got.Round(time.Millisecond) != step.want {
 			t.Errorf("%s: waits for %s, want %s", step.name, got, step.want)
 		}
-		if got := testutil.CollectAndCount(p, "capm3_namespace_slowed"); got != step.slowed {
-			t.Errorf("%s: %d namespaces are slowed, want %d", step.name, got, step.slowed)
-		}
+		t.Run(step.name, func(t *testing.T) {
+			expect.Equal(t, step.slowed, testutil.CollectAndCount(p, "capm3_namespace_slowed"))
+		})
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "greedy") {
-		t.Errorf("logged %q", said)
-	}
+	expect.That(t, len(said) == 1 && strings.Contains(said[0], "greedy"), "logged %q", said)
 	clock.SetTime(clock.Now().Add(time.Hour))
 	if got := testutil.CollectAndCount(p, "capm3_namespace_slowed"); got != 0 || len(p.slowed) != 0 {
 		t.Errorf("%d namespaces are slowed that read nothing", got)
@@ -97,10 +95,6 @@ func TestPacedAnswerEnds(t *testing.T) {
 		ended <- err
 	}()
 	<-waits
-	if err := response.Body.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; err == nil {
-		t.Error("the answer is complete")
-	}
+	expect.NoError(t, response.Body.Close())
+	expect.That(t, (<-ended) != nil, "the answer is complete")
 }

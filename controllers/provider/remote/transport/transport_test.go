@@ -76,9 +76,7 @@ func TestRequestsCarryOnlyWhatTheAccessSays(t *testing.T) {
 	w := serve(t, Limits{}, func(out http.ResponseWriter, r *http.Request) {
 		_, _ = out.Write([]byte(r.Header.Get("Authorization") + ", " + r.UserAgent()))
 	})
-	if w.transport.Proxy != nil {
-		t.Error("the environment may name a proxy")
-	}
+	expect.That(t, w.transport.Proxy == nil, "the environment may name a proxy")
 	for _, client := range []*http.Client{w.ForChecks(), w.ForCache(), w.ForUsers()} {
 		w.Authorize("Bearer first")
 		before, err := get(t.Context(), client, w.server)
@@ -136,9 +134,7 @@ func TestFailures(t *testing.T) {
 			_, err := get(t.Context(), client, w.server+tt.query)
 			expect.Equal(t, tt.want, take(w))
 			var problem *identity.Problem
-			if err != nil && !errors.As(err, &problem) {
-				t.Errorf("the error is not in our words: %v", err)
-			}
+			expect.That(t, err == nil || errors.As(err, &problem), "the error is not in our words: %v", err)
 		})
 	}
 }
@@ -156,9 +152,7 @@ func TestAnswersAfterTheirTimeAreFailures(t *testing.T) {
 				}
 			}
 			_, err := get(t.Context(), w.ForCache(), w.server+query)
-			if want := w.Problem(identity.Silent); err == nil || !strings.HasSuffix(err.Error(), want.Message) {
-				t.Errorf("ended with %v, want a timeout", err)
-			}
+			expect.That(t, err != nil && strings.HasSuffix(err.Error(), w.Problem(identity.Silent).Message), "ended with %v, want a timeout", err)
 			expect.Equal(t, TimedOut, take(w))
 		})
 	}
@@ -166,12 +160,9 @@ func TestAnswersAfterTheirTimeAreFailures(t *testing.T) {
 
 func TestChecksAreNoFailures(t *testing.T) {
 	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if _, err := get(t.Context(), w.ForChecks(), w.server); err == nil {
-		t.Fatal("there is an answer")
-	}
-	if take(w) != 0 {
-		t.Error("a look is reported")
-	}
+	_, err := get(t.Context(), w.ForChecks(), w.server)
+	expect.Must(t, err != nil, "there is an answer")
+	expect.That(t, take(w) == 0, "a look is reported")
 }
 
 func TestCallersThatGiveUpAreNoFailure(t *testing.T) {
@@ -185,12 +176,9 @@ func TestCallersThatGiveUpAreNoFailure(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	if _, err := get(ctx, w.ForUsers(), w.server); !errors.Is(err, context.Canceled) {
-		t.Errorf("the error is %v", err)
-	}
-	if got := take(w); got != 0 {
-		t.Errorf("failure %v", got)
-	}
+	_, err := get(ctx, w.ForUsers(), w.server)
+	expect.That(t, errors.Is(err, context.Canceled), "the error is %v", err)
+	expect.Equal(t, 0, take(w))
 }
 
 func TestFailedJoinsFailures(t *testing.T) {
@@ -198,12 +186,8 @@ func TestFailedJoinsFailures(t *testing.T) {
 	for _, failure := range []Failure{Unclear, Forbidden, TimedOut, Unclear} {
 		w.report(failure)
 	}
-	if got := take(w); got != TimedOut {
-		t.Errorf("failure %v, want the largest", got)
-	}
-	if got := take(w); got != 0 {
-		t.Errorf("what was taken is taken again: %v", got)
-	}
+	expect.Equal(t, TimedOut, take(w))
+	expect.Equal(t, 0, take(w))
 }
 
 // take returns the failure so far, 0 if there is none.
@@ -233,9 +217,7 @@ func TestAnswersHaveALimit(t *testing.T) {
 				_, _ = out.Write([]byte(strings.Repeat("x", tt.size)))
 			})
 			text, err := get(t.Context(), w.ForUsers(), w.server+tt.query)
-			if (err != nil) != tt.fails || len(text) > limit {
-				t.Errorf("%d bytes, %v", len(text), err)
-			}
+			expect.That(t, (err != nil) == tt.fails && len(text) <= limit, "%d bytes, %v", len(text), err)
 		})
 	}
 }
@@ -251,9 +233,8 @@ func TestTimes(t *testing.T) {
 	} {
 		request := httptest.NewRequest(http.MethodGet, "https://a/?"+query, http.NoBody)
 		first, watch := w.times(request, 5*time.Second)
-		if got := [2]time.Duration{first, watch}; got != want {
-			t.Errorf("%q: %v, want %v", query, got, want)
-		}
+		got := [2]time.Duration{first, watch}
+		expect.That(t, got == want, "%q: %v, want %v", query, got, want)
 	}
 }
 
@@ -270,9 +251,7 @@ func TestAnswersEndInOneTime(t *testing.T) {
 		<-r.Context().Done()
 	})
 	_, err := get(t.Context(), w.ForUsers(), w.server)
-	if want := w.Problem(identity.Silent); err == nil || !strings.HasSuffix(err.Error(), want.Message) {
-		t.Errorf("ended with %v, want a timeout", err)
-	}
+	expect.That(t, err != nil && strings.HasSuffix(err.Error(), w.Problem(identity.Silent).Message), "ended with %v, want a timeout", err)
 }
 
 // An answer that ends just when its time is over may be cut short, so it counts as failed.
@@ -285,9 +264,7 @@ func TestAnswersThatEndWithTheirTimeFail(t *testing.T) {
 		request: httptest.NewRequestWithContext(ctx, http.MethodGet, "https://a/", http.NoBody),
 	}
 	_, err := io.ReadAll(a)
-	if want := w.Problem(identity.Silent); err == nil || !strings.HasSuffix(err.Error(), want.Message) {
-		t.Errorf("ended with %v, want a timeout", err)
-	}
+	expect.That(t, err != nil && strings.HasSuffix(err.Error(), w.Problem(identity.Silent).Message), "ended with %v, want a timeout", err)
 }
 
 func TestRefuse(t *testing.T) {
@@ -302,8 +279,7 @@ func TestRefuse(t *testing.T) {
 		"[2001:db8::1]:443":        false,
 		"what is not an address:1": true,
 	} {
-		if err := ask(t.Context(), "tcp", address, nil); (err != nil) != denied {
-			t.Errorf("%s: %v", address, err)
-		}
+		err := ask(t.Context(), "tcp", address, nil)
+		expect.That(t, (err != nil) == denied, "%s: %v", address, err)
 	}
 }

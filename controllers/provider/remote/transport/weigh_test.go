@@ -52,9 +52,7 @@ func TestWeigh(t *testing.T) {
 			for _, b := range []byte(tt.text) {
 				sum += split.weigh([]byte{b})
 			}
-			if sum != want {
-				t.Errorf("byte by byte %d, want %d", sum, want)
-			}
+			expect.Equal(t, want, sum)
 		})
 	}
 }
@@ -81,9 +79,7 @@ func TestAnswersAreWeighed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := serve(t, Limits{Answer: 32 << 20}, func(out http.ResponseWriter, r *http.Request) {
-				if accept := r.Header.Get("Accept"); accept != jsonType {
-					t.Errorf("asks for %q", accept)
-				}
+				expect.Equal(t, jsonType, r.Header.Get("Accept"))
 				if tt.kind == "" {
 					tt.kind = jsonType
 				}
@@ -96,9 +92,7 @@ func TestAnswersAreWeighed(t *testing.T) {
 				client = w.ForChecks()
 			}
 			text, err := get(t.Context(), client, w.server)
-			if (err != nil) != tt.fails || !tt.fails && text != tt.text {
-				t.Errorf("%d bytes of %d, %v", len(text), len(tt.text), err)
-			}
+			expect.That(t, (err != nil) == tt.fails && (tt.fails || text == tt.text), "%d bytes of %d, %v", len(text), len(tt.text), err)
 		})
 	}
 }
@@ -112,8 +106,7 @@ func TestOnlyJSONIsAskedFor(t *testing.T) {
 		jsonType + ";stream=watch": jsonType + ";stream=watch",
 		"application/vnd.kubernetes.protobuf" + partial + "," + jsonType + partial: jsonType + partial,
 	} {
-		if got := onlyJSON(accept); got != want {
-			t.Errorf("%q becomes %q", accept, got)
-		}
+		got := onlyJSON(accept)
+		expect.That(t, got == want, "%q becomes %q", accept, got)
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,18 +82,12 @@ func TestKubeconfigs(t *testing.T) {
 			got := &corev1.Secret{}
 			err := reader(t, evil).Get(t.Context(), key, got)
 			var forbidden *identity.Problem
-			if !errors.As(err, &forbidden) || forbidden.Reason != infrav1.ForbiddenKubeconfigFeatureReason {
-				t.Errorf("error %v, want one of a forbidden feature", err)
-			}
-			if diff := cmp.Diff(&corev1.Secret{}, got); diff != "" {
-				t.Errorf("something was returned all the same:\n%s", diff)
-			}
+			expect.That(t, errors.As(err, &forbidden) && forbidden.Reason == infrav1.ForbiddenKubeconfigFeatureReason, "error %v, want one of a forbidden feature", err)
+			expect.Equal(t, &corev1.Secret{}, got)
 		})
 	}
 	t.Run("reads nothing else", func(t *testing.T) {
-		if err := reader(t, "").Get(t.Context(), key, &corev1.ConfigMap{}); err == nil {
-			t.Error("a ConfigMap was read")
-		}
+		expect.That(t, reader(t, "").Get(t.Context(), key, &corev1.ConfigMap{}) != nil, "a ConfigMap was read")
 	})
 	t.Run("sends nothing for a Cluster that was deleted", func(t *testing.T) {
 		k := reader(t, head+user)
@@ -106,9 +99,7 @@ func TestKubeconfigs(t *testing.T) {
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		if !errors.Is(err, errGone) || len(k.transports) > 0 {
-			t.Errorf("error %v, %d connections", err, len(k.transports))
-		}
+		expect.That(t, errors.Is(err, errGone) && len(k.transports) == 0, "error %v, %d connections", err, len(k.transports))
 	})
 }
 
@@ -126,17 +117,11 @@ func TestAttackManyWorkloadClusters(t *testing.T) {
 		return k.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("c-%d-kubeconfig", n)}, &corev1.Secret{})
 	}
 	for n := range most {
-		if err := errors.Join(get("a", n), get("a", n), get("other", n)); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, errors.Join(get("a", n), get("a", n), get("other", n)))
 	}
 	last := client.ObjectKey{Namespace: "a", Name: fmt.Sprintf("c-%d", most)}
-	if err := get("a", most); err == nil || !strings.Contains(err.Error(), "--workload-connections-per-namespace") {
-		t.Errorf("one more: %v", err)
-	}
-	if k.Refused(last) == nil || len(told) != 1 || told[0] != last {
-		t.Errorf("%v is told of, %v of %v", told, k.Refused(last), last)
-	}
+	expect.Error(t, "--workload-connections-per-namespace", get("a", most))
+	expect.That(t, k.Refused(last) != nil && len(told) == 1 && told[0] == last, "%v is told of, %v of %v", told, k.Refused(last), last)
 	k.Forget("a", "c-0")
 	if err := get("a", most); err != nil || k.Refused(last) != nil {
 		t.Errorf("where one has gone: %v", errors.Join(err, k.Refused(last)))
@@ -145,21 +130,13 @@ func TestAttackManyWorkloadClusters(t *testing.T) {
 
 func TestListsOfANamespaceLeaveRoom(t *testing.T) {
 	l := newLists()
-	if !l.read("a", maxListsOfNamespace) || l.read("a", 1) {
-		t.Error("a namespace has more or less than its part")
-	}
-	if !l.read("b", maxLists-maxListsOfNamespace-1) || l.read("b", 1) {
-		t.Error("another namespace has more or less than what is left")
-	}
-	if !l.event("a", maxEventsOfNamespace) || l.event("a", 1) || !l.event("b", maxEventsOfNamespace) {
-		t.Error("events of a namespace take more or less than its part")
-	}
+	expect.That(t, l.read("a", maxListsOfNamespace) && !l.read("a", 1), "a namespace has more or less than its part")
+	expect.That(t, l.read("b", maxLists-maxListsOfNamespace-1) && !l.read("b", 1), "another namespace has more or less than what is left")
+	expect.That(t, l.event("a", maxEventsOfNamespace) && !l.event("a", 1) && l.event("b", maxEventsOfNamespace), "events of a namespace take more or less than its part")
 	l.event("a", -maxEventsOfNamespace-1)
 	l.event("b", -maxEventsOfNamespace)
 	for namespace, weight := range map[string]int64{"a": maxListsOfNamespace + 1, "b": maxLists - maxListsOfNamespace} {
 		l.read(namespace, -weight)
 	}
-	if l.sum != 0 || len(l.ofNamespace) > 0 || len(l.events) > 0 {
-		t.Errorf("%d, %v and %v are left", l.sum, l.ofNamespace, l.events)
-	}
+	expect.That(t, l.sum == 0 && len(l.ofNamespace) == 0 && len(l.events) == 0, "%d, %v and %v are left", l.sum, l.ofNamespace, l.events)
 }
