@@ -143,6 +143,7 @@ func TestRoles(t *testing.T) {
 				on(infra, []string{"create", "delete"}, "metal3clusters", "metal3machinetemplates", "metal3datatemplates"),
 				on(core, []string{"create", "delete"}, "clusters", "machinedeployments"),
 				on("ipam.metal3.io", []string{"create"}, "ippools"),
+				on("ipam.cluster.x-k8s.io", []string{"create"}, "inclusterippools"),
 				on(core, read, "machinepools"),
 				on("", read, "resourcequotas"),
 			),

@@ -30,6 +30,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -92,6 +93,8 @@ func newObject(apiVersion, kind string) (any, error) {
 		return &clusterv1.MachineHealthCheck{}, nil
 	case "ipam.metal3.io/v1alpha1 IPPool":
 		return &ipamv1alpha1.IPPool{}, nil
+	case "ipam.cluster.x-k8s.io/v1alpha2 InClusterIPPool":
+		return &unstructured.Unstructured{}, nil
 	default:
 		return nil, fmt.Errorf("%s %s has no place in a template", apiVersion, kind)
 	}

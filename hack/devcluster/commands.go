@@ -93,7 +93,8 @@ func upCommand(s *settings) *cobra.Command {
 			}
 			fmt.Printf("The dev cluster runs at %s\n  export PATH=%s:$PATH\n  export KUBECONFIG=%s\n",
 				up.Server, console.Word(path), console.Word(cluster.AdminKubeconfig(up.Dir)))
-			if (which == "all" || which == "simulated") && servers > 0 {
+			words := strings.Split(which, ",")
+			if (slices.Contains(words, "all") || slices.Contains(words, "simulated")) && servers > 0 {
 				tenant, err := populate(cmd.Context(), up, servers)
 				if err != nil {
 					return errors.Join(err, up.Group.Stop())
@@ -105,7 +106,7 @@ func upCommand(s *settings) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&which, "managers", "all", "managers to run beside the control plane: none, third-party, all, simulated (all, and hostsim plays the hosts too, their power included), or a list of names with commas")
+	cmd.Flags().StringVar(&which, "managers", "all", "managers to run beside the control plane: none, third-party, all, simulated (all, and hostsim plays the hosts too, their power included), or a list with commas of these and of names")
 	cmd.Flags().IntVar(&servers, "servers", 4, "how many servers to register in namespace "+pool+", with a policy for namespace tenant-a and a tenant there; only with all managers")
 	cmd.Flags().BoolVar(&audit, "audit", false, "have the API server log the requests of service accounts to logs/audit.log in the state folder")
 	return cmd

@@ -30,6 +30,9 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 )
@@ -54,14 +57,15 @@ func flavors() map[string]flavor {
 		"failure-domains": {controlPlanes: 1, workers: 2, variables: manifests.Variables{
 			"FAILURE_DOMAIN_1": "a1", "FAILURE_DOMAIN_2": "a2", "WORKER_MACHINE_COUNT": "1",
 		}},
-		"ignition":    {controlPlanes: 1, workers: 1, always: true},
-		"ipam":        {controlPlanes: 1, workers: 1},
-		"ipv6":        {controlPlanes: 1, workers: 1, variables: six},
-		"kube-vip":    {controlPlanes: 3, workers: 1, always: true},
-		"live-iso":    {controlPlanes: 1, workers: 1, variables: manifests.Variables{"IMAGE_URL": "http://images.example.com/node-v1.36.1.iso"}},
-		"node-reuse":  {controlPlanes: 3, workers: 1},
-		"remediation": {controlPlanes: 1, workers: 1},
-		"topology":    {controlPlanes: 1, workers: 1},
+		"ignition":        {controlPlanes: 1, workers: 1, always: true},
+		"ipam":            {controlPlanes: 1, workers: 1},
+		"ipam-in-cluster": {controlPlanes: 1, workers: 1, always: true},
+		"ipv6":            {controlPlanes: 1, workers: 1, variables: six},
+		"kube-vip":        {controlPlanes: 3, workers: 1, always: true},
+		"live-iso":        {controlPlanes: 1, workers: 1, variables: manifests.Variables{"IMAGE_URL": "http://images.example.com/node-v1.36.1.iso"}},
+		"node-reuse":      {controlPlanes: 3, workers: 1},
+		"remediation":     {controlPlanes: 1, workers: 1},
+		"topology":        {controlPlanes: 1, workers: 1},
 	}
 }
 
@@ -83,6 +87,7 @@ func TestFlavors(t *testing.T) {
 		}
 	}
 	must(t, pool.Register(t.Context(), lab.admin))
+	serveInClusterPools(t)
 	must(t, pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
 	for _, host := range hosts(t, pool.Namespace) {
 		before := host.DeepCopy()
@@ -100,6 +105,15 @@ func TestFlavors(t *testing.T) {
 			f.comesUp(t, name, story.Cluster{Name: "f", ControlPlanes: f.controlPlanes, Workers: f.workers, Port: port, Subnet: subnet})
 		})
 	}
+}
+
+// serveInClusterPools runs the provider that answers claims on pools of Cluster API's own kind.
+func serveInClusterPools(t *testing.T) {
+	t.Helper()
+	out := console.New(t.Output())
+	must(t, lab.Repo.Build(t.Context(), out, components.InClusterIPAM))
+	_, err := manager.Start(t.Context(), manager.Options{Cluster: lab.Cluster, Repo: lab.Repo, Out: out}, []manager.Manager{manager.InClusterIPAM()})
+	must(t, err)
 }
 
 func (f flavor) created() bool { return f.always || long() }

@@ -68,6 +68,7 @@ func TestPeople(t *testing.T) {
 				{edited, on("bootstrap."+coreGroup, "kubeadmconfigtemplates"), in(tenantA)},
 				{[]string{"get", "patch", "update"}, on(coreGroup, "machinedeployments/scale"), in(tenantA)},
 				{edited, on(ipamGroup, "ippools"), in(tenantA)},
+				{edited, on("ipam."+coreGroup, "inclusterippools"), in(tenantA)},
 				{edited, on("", "secrets", "configmaps"), in(tenantA)},
 				{read, on("", "resourcequotas"), in(tenantA)},
 			},

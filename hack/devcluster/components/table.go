@@ -33,6 +33,7 @@ const (
 	Clusterctl            = "clusterctl"
 	ClusterAPIOperator    = "cluster-api-operator"
 	IPAddressManager      = "ip-address-manager"
+	InClusterIPAM         = "capi-ipam-in-cluster"
 	BareMetalOperator     = "baremetal-operator"
 	ProviderManager       = "manager"
 	HostClaimManager      = "hostclaim-manager"
@@ -44,6 +45,7 @@ const (
 	capiOperatorModule    = "sigs.k8s.io/cluster-api-operator"
 	baremetalOperatorRoot = "github.com/metal3-io/baremetal-operator"
 	ipamRoot              = "github.com/metal3-io/ip-address-manager"
+	inClusterIPAMRoot     = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
 )
 
 // Component is one program and where it comes from.
@@ -81,6 +83,7 @@ func Table() []Component {
 		capi(Clusterctl, "cmd/clusterctl"),
 		{ClusterAPIOperator, capiOperatorModule, wrapperFolder + "capi-operator", capiOperatorModule + "/cmd"},
 		{IPAddressManager, ipamRoot, wrapperFolder + "ipam", ipamRoot},
+		{InClusterIPAM, inClusterIPAMRoot, wrapperFolder + "ipam-in-cluster", inClusterIPAMRoot},
 		{BareMetalOperator, baremetalOperatorRoot, wrapperFolder + "bmo", baremetalOperatorRoot},
 		{ProviderManager, "", ".", "."},
 		{HostClaimManager, "", ".", "./cmd/hostclaim-manager"},

@@ -122,12 +122,31 @@ func besideHosts(m Manager) bool {
 	return slices.Contains([]string{components.BareMetalOperator, components.HostClaimManager, components.HostSim}, m.Component)
 }
 
+// InClusterIPAM is Cluster API's own provider of addresses. Only what asks for its pools runs it.
+func InClusterIPAM() Manager {
+	return Manager{
+		Component:     components.InClusterIPAM,
+		Kustomization: "config/default",
+		Args: func(p Place) []string {
+			return []string{
+				"--kubeconfig=" + p.Kubeconfig,
+				"--health-probe-bind-address=" + loopback(p.Health),
+				fmt.Sprintf("--webhook-port=%d", p.Webhook),
+				"--webhook-cert-dir=" + p.CertDir,
+				"--diagnostics-address=0",
+				"--leader-elect=false",
+			}
+		},
+	}
+}
+
 // Parse reads a list of managers with commas: names, or none, third-party, all, and simulated for all
 // of them with simulated hosts.
 func Parse(text string) ([]Manager, error) {
 	var found []Manager
+	known := append(All(), InClusterIPAM())
 	for word := range strings.SplitSeq(text, ",") {
-		switch i := slices.IndexFunc(All(), func(m Manager) bool { return m.Component == word }); {
+		switch i := slices.IndexFunc(known, func(m Manager) bool { return m.Component == word }); {
 		case word == "none":
 		case word == "all":
 			found = append(found, All()...)
@@ -136,9 +155,9 @@ func Parse(text string) ([]Manager, error) {
 		case word == "third-party":
 			found = append(found, ThirdParty()...)
 		case i >= 0:
-			found = append(found, All()[i])
+			found = append(found, known[i])
 		default:
-			return nil, fmt.Errorf("there is no manager %q, only %s", word, strings.Join(Components(All()), ", "))
+			return nil, fmt.Errorf("there is no manager %q, only %s", word, strings.Join(Components(known), ", "))
 		}
 	}
 	return found, nil

@@ -34,10 +34,13 @@ func TestParse(t *testing.T) {
 		text string
 		want []string
 	}{
-		"nothing":        {"none", nil},
-		"everything":     {"all", Components(All())},
-		"hosts too":      {"simulated", Components(All())},
-		"some by name":   {"hostsim,capi-core", []string{components.HostSim, components.ClusterAPI}},
+		"nothing":      {"none", nil},
+		"everything":   {"all", Components(All())},
+		"hosts too":    {"simulated", Components(All())},
+		"some by name": {"hostsim,capi-core", []string{components.HostSim, components.ClusterAPI}},
+		"all and a further one": {
+			"all,capi-ipam-in-cluster", append(Components(All()), components.InClusterIPAM),
+		},
 		"a set and more": {"third-party,hostsim", append(Components(ThirdParty()), components.HostSim)},
 	}
 	for name, tt := range tests {
