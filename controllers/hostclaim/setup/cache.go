@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -162,13 +161,7 @@ var movedKinds = [...]string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io
 // labelMovedKinds puts the label on the definitions that baremetal-operator brings, which lack it. Only
 // a move needs it, and a claim that cannot be moved tells which one lacks it, so that a manager without
 // the right to do so runs on.
-func labelMovedKinds(ctx context.Context, config *rest.Config) {
-	log := ctrl.LoggerFrom(ctx)
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		log.Error(err, "Connect to the API server, to label the CRDs that clusterctl moves")
-		return
-	}
+func labelMovedKinds(ctx context.Context, writer client.Client) {
 	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, infrav1.ClusterctlLabel)
 	for _, name := range movedKinds {
 		if name == "hostclaims.metal3.io" {
@@ -176,8 +169,8 @@ func labelMovedKinds(ctx context.Context, config *rest.Config) {
 		}
 		crd := watch.CRD()
 		crd.SetName(name)
-		if err := c.Patch(ctx, crd, client.RawPatch(types.MergePatchType, label)); err != nil {
-			log.Error(err, "Label a CRD, for clusterctl move", "remedy", "kubectl label crd "+name+" "+infrav1.ClusterctlLabel+"=")
+		if err := writer.Patch(ctx, crd, client.RawPatch(types.MergePatchType, label)); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Label a CRD, for clusterctl move", "remedy", "kubectl label crd "+name+" "+infrav1.ClusterctlLabel+"=")
 		}
 	}
 }

@@ -22,7 +22,6 @@ package setup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -56,37 +55,22 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	restConfig, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
-	}
-	manager.BoundGarbage()
-	mgr, err := NewManager(ctx, restConfig, o)
-	if err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
+	return manager.Run(ctx, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) { return NewManager(ctx, restConfig, o) })
 }
 
 // NewManager returns a manager with everything set up, ready to start.
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
-	restConfig = o.RESTConfig(restConfig, userAgent)
-	if err := manager.RequireCRDs(restConfig, neededCRDs()...); err != nil {
+	mgr, err := o.New(ctx, restConfig, manager.Definition{
+		UserAgent: userAgent, Lease: leaderElectionID, CRDs: neededCRDs(), NewScheme: NewScheme, Cache: CacheOptions(o), Client: ClientOptions(),
+	})
+	if err != nil {
 		return nil, err
 	}
-	labelMovedKinds(ctx, restConfig)
-	if err := manager.CountRights(ctx, restConfig, metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
+	labelMovedKinds(ctx, mgr.GetClient())
+	if err := manager.CountRights(ctx, mgr.GetClient(), metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 	}); err != nil {
 		return nil, err
-	}
-	managerOptions, err := managerOptions(o)
-	if err != nil {
-		return nil, err
-	}
-	mgr, err := ctrl.NewManager(restConfig, managerOptions)
-	if err != nil {
-		return nil, fmt.Errorf("make the manager: %w", err)
 	}
 	if err := AddControllers(ctx, mgr, o, metrics.Registry); err != nil {
 		return nil, err
@@ -112,18 +96,6 @@ func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, bmov1alpha1.AddToScheme)
 	return scheme, builder.AddToScheme(scheme)
-}
-
-func managerOptions(o Options) (ctrl.Options, error) {
-	options, err := o.ManagerOptions(leaderElectionID)
-	if err != nil {
-		return ctrl.Options{}, err
-	}
-	if options.Scheme, err = NewScheme(); err != nil {
-		return ctrl.Options{}, fmt.Errorf("make the scheme: %w", err)
-	}
-	options.Cache, options.Client = CacheOptions(o), ClientOptions()
-	return options, nil
 }
 
 // Options are the options of the hostclaim manager.

@@ -22,8 +22,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // CRD is a CustomResourceDefinition that a manager cannot do without.
@@ -35,21 +33,9 @@ type CRD struct {
 	Remedy string
 }
 
-// RequireCRDs returns an error that names each CRD that is missing, or does not serve the version that is
+// requireCRDs returns an error that names each CRD that is missing, or does not serve the version that is
 // used, and its remedy. A manager ends with it and is started again, instead of waiting for caches that
 // never sync.
-func RequireCRDs(config *rest.Config, crds ...CRD) error {
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return fmt.Errorf("connect to the API server (is the kubeconfig right?): %w", err)
-	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		return fmt.Errorf("connect to the API server (is the kubeconfig right?): %w", err)
-	}
-	return requireCRDs(mapper, crds)
-}
-
 func requireCRDs(mapper meta.RESTMapper, crds []CRD) error {
 	var missing []error
 	for _, crd := range crds {

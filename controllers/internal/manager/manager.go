@@ -17,32 +17,82 @@ limitations under the License.
 package manager
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// RESTConfig returns a copy of config with the limits of the options and the
-// name under which audit logs show the manager.
-func (o Options) RESTConfig(config *rest.Config, userAgent string) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst, config.UserAgent = o.API.QPS, o.API.Burst, userAgent
-	return config
+// Definition is what one manager has besides the options that all have.
+type Definition struct {
+	// UserAgent names it in the audit logs of API servers, and Lease its leader.
+	UserAgent, Lease string
+	// CRDs are those that it cannot do without.
+	CRDs []CRD
+	// NewScheme returns the kinds that it reads or writes.
+	NewScheme func() (*runtime.Scheme, error)
+	// Cache is what it holds, and Client what it reads past that.
+	Cache  cache.Options
+	Client client.Options
 }
 
-// ManagerOptions returns what the options mean for a manager whose lease has
-// that name. Scheme, cache and client are left to the caller.
-func (o Options) ManagerOptions(lease string) (ctrl.Options, error) {
+// Run runs a manager in the cluster of the kubeconfig until ctx ends.
+func Run(ctx context.Context, build func(context.Context, *rest.Config) (ctrl.Manager, error)) error {
+	restConfig, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
+	}
+	if err := boundRequestMetrics(restConfig); err != nil {
+		return fmt.Errorf("read the address of the API server: %w", err)
+	}
+	mgr, err := build(ctx, restConfig)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// New returns a manager without controllers, if the API server serves what it needs.
+func (o Options) New(ctx context.Context, restConfig *rest.Config, d Definition) (ctrl.Manager, error) {
+	restConfig = rest.CopyConfig(restConfig)
+	restConfig.QPS, restConfig.Burst, restConfig.UserAgent = o.API.QPS, o.API.Burst, d.UserAgent
+	restConfig.WarningHandler = apiwarnings.DefaultHandler(ctrl.LoggerFrom(ctx).WithName("API server warning"))
+	plain, err := client.New(restConfig, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server (is the kubeconfig right?): %w", err)
+	}
+	if err := requireCRDs(plain.RESTMapper(), d.CRDs); err != nil {
+		return nil, err
+	}
+	options, err := o.managerOptions()
+	if err != nil {
+		return nil, err
+	}
+	if options.Scheme, err = d.NewScheme(); err != nil {
+		return nil, fmt.Errorf("make the scheme: %w", err)
+	}
+	options.LeaderElectionID, options.Cache, options.Client = d.Lease, d.Cache, d.Client
+	mgr, err := ctrl.NewManager(restConfig, options)
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// managerOptions returns what the options mean for a manager.
+func (o Options) managerOptions() (ctrl.Options, error) {
 	tlsOptions, diagnostics, err := flags.GetManagerOptions(o.Serving)
 	if err != nil {
 		return ctrl.Options{}, fmt.Errorf("TLS and diagnostics: %w", err)
@@ -53,7 +103,6 @@ func (o Options) ManagerOptions(lease string) (ctrl.Options, error) {
 		HealthProbeBindAddress:        o.HealthAddress,
 		PprofBindAddress:              o.ProfilerAddress,
 		LeaderElection:                o.LeaderElection.Enabled,
-		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       o.LeaderElection.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &o.LeaderElection.LeaseDuration,
@@ -91,16 +140,4 @@ func (o Options) AddServers(mgr ctrl.Manager, webhooks func(ctrl.Manager) error)
 		ready = mgr.GetWebhookServer().StartedChecker()
 	}
 	return errors.Join(mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", ready))
-}
-
-// garbagePercent is how much garbage there may be, in percent of what is in use. Most of a manager's
-// memory are its caches, which stay, and collection is little of its processor time.
-const garbagePercent = 80
-
-// BoundGarbage has garbage collected earlier than Go does by itself, which is at 100 percent, unless
-// the environment variable GOGC is set.
-func BoundGarbage() {
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(garbagePercent)
-	}
 }

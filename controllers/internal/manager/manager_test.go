@@ -17,8 +17,6 @@ limitations under the License.
 package manager
 
 import (
-	"os"
-	"runtime/debug"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -31,7 +29,7 @@ import (
 // A change to a controller-runtime with a mended queue drops this with the
 // option.
 func TestManagersDoNotUseTheQueueThatBlocksAtShutdown(t *testing.T) {
-	options, err := NewOptions().ManagerOptions("lease")
+	options, err := NewOptions().managerOptions()
 	expect.NoError(t, err)
 	expect.That(t, !ptr.Deref(options.Controller.UsePriorityQueue, true), "the priority queue is on; controller-runtime before v0.25 may not end with it")
 }
@@ -50,27 +48,10 @@ func TestProfilesAreServedOnlyOnRequest(t *testing.T) {
 			fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 			o.AddFlags(fs)
 			expect.NoError(t, fs.Parse(tc.args))
-			options, err := o.ManagerOptions("lease")
+			options, err := o.managerOptions()
 			expect.NoError(t, err)
 			expect.Equal(t, tc.want, options.PprofBindAddress)
 		})
-	}
-}
-
-func TestBoundGarbage(t *testing.T) {
-	t.Cleanup(func() { debug.SetGCPercent(100) })
-	for _, tc := range []struct {
-		gogc string
-		want int
-	}{{"", garbagePercent}, {"150", 150}} {
-		t.Setenv("GOGC", tc.gogc) // which is put back in the end
-		if tc.gogc == "" {
-			expect.NoError(t, os.Unsetenv("GOGC"))
-		}
-		debug.SetGCPercent(150)
-		BoundGarbage()
-		got := debug.SetGCPercent(150)
-		expect.That(t, got == tc.want, "with GOGC=%q collection is at %d percent, want %d", tc.gogc, got, tc.want)
 	}
 }
 

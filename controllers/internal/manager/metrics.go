@@ -32,11 +32,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// BoundRequestMetrics has the metric of requests, rest_client_requests_total, name no
+// boundRequestMetrics has the metric of requests, rest_client_requests_total, name no
 // server but that of the config, and no status that HTTP does not know: tenants choose
 // both, and could make up any number of series. It is called once, before requests are
 // sent.
-func BoundRequestMetrics(config *rest.Config) error {
+func boundRequestMetrics(config *rest.Config) error {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return err
@@ -65,11 +65,11 @@ func (b boundedResults) Increment(ctx context.Context, code, method, host string
 	b.ResultMetric.Increment(ctx, code, method, host)
 }
 
-// CountRights asks which of the rules the account of config has in all namespaces, though the
+// CountRights asks which of the rules the account of a client has in all namespaces, though the
 // hardened install gives them in single ones, logs those, and registers a gauge of that name with how
 // many verbs they are. It asks once: another form of the install starts the manager
 // anew. What the API server does not answer is logged, and leaves the gauge at 0.
-func CountRights(ctx context.Context, config *rest.Config, registry prometheus.Registerer, name string, rules ...rbacv1.PolicyRule) error {
+func CountRights(ctx context.Context, c client.Client, registry prometheus.Registerer, name string, rules ...rbacv1.PolicyRule) error {
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: name, Help: "Verbs that the account has in all namespaces and the hardened install gives in single ones.",
 	})
@@ -77,7 +77,7 @@ func CountRights(ctx context.Context, config *rest.Config, registry prometheus.R
 		return fmt.Errorf("register the metric of rights: %w", err)
 	}
 	log := ctrl.LoggerFrom(ctx)
-	held, err := heldEverywhere(ctx, config, rules)
+	held, err := heldEverywhere(ctx, c, rules)
 	if err != nil {
 		log.Error(err, "Whether this account has rights in all namespaces is not known")
 		return nil
@@ -91,11 +91,7 @@ func CountRights(ctx context.Context, config *rest.Config, registry prometheus.R
 }
 
 // heldEverywhere names verb and resource of each rule that the account has in all namespaces.
-func heldEverywhere(ctx context.Context, config *rest.Config, rules []rbacv1.PolicyRule) ([]string, error) {
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		return nil, err
-	}
+func heldEverywhere(ctx context.Context, c client.Client, rules []rbacv1.PolicyRule) ([]string, error) {
 	var held []string
 	for _, rule := range rules {
 		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")

@@ -21,7 +21,6 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -39,39 +38,20 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	restConfig, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
-	}
-	manager.BoundGarbage()
-	if err := manager.BoundRequestMetrics(restConfig); err != nil {
-		return fmt.Errorf("read the address of the API server: %w", err)
-	}
-	mgr, err := NewManager(ctx, restConfig, o)
-	if err != nil {
-		return err
-	}
 	ctrl.LoggerFrom(ctx).Info("Starting provider manager", "version", Version())
-	return mgr.Start(ctx)
+	return manager.Run(ctx, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) { return NewManager(ctx, restConfig, o) })
 }
 
 // NewManager returns a manager with everything set up, ready to start.
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
-	restConfig = o.RESTConfig(restConfig, userAgent)
-	restConfig.WarningHandler = apiwarnings.DefaultHandler(ctrl.LoggerFrom(ctx).WithName("API server warning"))
-	if err := manager.RequireCRDs(restConfig, neededCRDs()...); err != nil {
-		return nil, err
-	}
-	if err := manager.CountRights(ctx, restConfig, metrics.Registry, "capm3_rights_in_all_namespaces", tenantRights()...); err != nil {
-		return nil, err
-	}
-	managerOptions, err := managerOptions(o)
+	mgr, err := o.New(ctx, restConfig, manager.Definition{
+		UserAgent: userAgent, Lease: leaderElectionID, CRDs: neededCRDs(), NewScheme: NewScheme, Cache: CacheOptions(o), Client: ClientOptions(),
+	})
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(restConfig, managerOptions)
-	if err != nil {
-		return nil, fmt.Errorf("make the manager: %w", err)
+	if err := manager.CountRights(ctx, mgr.GetClient(), metrics.Registry, "capm3_rights_in_all_namespaces", tenantRights()...); err != nil {
+		return nil, err
 	}
 	if err := addControllers(ctx, mgr, o); err != nil {
 		return nil, err
@@ -98,16 +78,4 @@ func addExtension(mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	return mgr.Add(server)
-}
-
-func managerOptions(o Options) (ctrl.Options, error) {
-	options, err := o.ManagerOptions(leaderElectionID)
-	if err != nil {
-		return ctrl.Options{}, err
-	}
-	if options.Scheme, err = NewScheme(); err != nil {
-		return ctrl.Options{}, fmt.Errorf("make the scheme: %w", err)
-	}
-	options.Cache, options.Client = CacheOptions(o), ClientOptions()
-	return options, nil
 }
