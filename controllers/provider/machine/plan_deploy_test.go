@@ -21,7 +21,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
@@ -32,104 +34,58 @@ import (
 func TestNextNamesTheServer(t *testing.T) {
 	foreignHost := func(o *Observed) { o.Host.Namespace = "infra" }
 	plain := func(o *Observed) { o.Machine.Spec.DataTemplate = nil }
-	name := func(n NameFacts) change { return func(o *Observed) { o.Name = n } }
+	unnamed := func(o *Observed) { o.Machine.Spec.DataTemplate.Name = "" }
 	networkOnly := func(o *Observed) { rendered(o); o.Data.MetaData = "" }
-	mine := holding("Metal3DataReady", "Metal3DataSecretsReady")
-	theirs := holding("Metal3DataReady", "SecretsSetExternally")
-	provisioning := waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned")
-	writing := waiting(
-		"Metal3DataReady", "WaitingForMetal3Data",
-		`Waiting for secret "m-1-metadata" to be written, which gives the server the name of its machine`,
-	)
-	deploys := func(metaData, networkData string) *claims.Wanted {
+	name := func(n NameFacts) change { return func(o *Observed) { o.Name = n } }
+	type naming struct {
+		Needs, Writes bool // the secret that names the server
+		Claim         *claims.Deployment
+		Ready         metav1.Condition
+	}
+	writes := naming{Needs: true, Writes: true, Ready: waiting("Metal3DataReady", "WaitingForMetal3Data",
+		`Waiting for secret "m-1-metadata" to be written, which gives the server the name of its machine`)}
+	deploys := func(needs bool, metaData, networkData, reason string) naming {
 		d := deployment()
 		d.MetaData, d.NetworkData = metaData, networkData
-		return claim(d)
+		return naming{Needs: needs, Claim: d, Ready: holding("Metal3DataReady", reason)}
 	}
+	const mine, theirs = "Metal3DataSecretsReady", "SecretsSetExternally"
 	tests := map[string]struct {
-		given Observed
-		want  Plan
+		given []change
+		want  naming
 	}{
-		"a server of the machine's own namespace keeps its name": {
-			given: observe(bound, facts, plain),
-			want: Plan{
-				Claim: deploys("", ""), Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{isBound, hasClaim, theirs, provisioning},
-			},
-		},
-		"a server of another namespace is named before anything is written to it": {
-			given: observe(bound, facts, plain, foreignHost, name(NameFacts{})),
-			want: Plan{
-				Claim: claim(nil), WriteName: true, Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{isBound, hasClaim, writing},
-			},
-		},
+		"a server of the machine's own namespace keeps its name":                  {[]change{plain}, deploys(false, "", "", theirs)},
+		"a server of another namespace is named before anything is written to it": {[]change{plain, foreignHost, name(NameFacts{})}, writes},
+		"so is that of a template without a name":                                 {[]change{unnamed, foreignHost, name(NameFacts{})}, writes},
+		"so is that of a template that has no metadata":                           {[]change{networkOnly, foreignHost, name(NameFacts{})}, writes},
 		"a secret that is there is used": {
-			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Exists: true})),
-			want: Plan{
-				Claim: deploys("m-1-metadata", ""), Secrets: Secrets{UserData: "boot", MetaData: "m-1-metadata"},
-				Conditions: []metav1.Condition{isBound, hasClaim, mine, provisioning},
-			},
+			[]change{plain, foreignHost, name(NameFacts{Exists: true})}, deploys(true, "m-1-metadata", "", mine),
 		},
 		"a secret that is in the way holds the machine": {
-			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Reason: "SecretNameTaken", Message: "delete it"})),
-			want: Plan{
-				Claim: claim(nil), Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{isBound, hasClaim, waiting("Metal3DataReady", "SecretNameTaken", "delete it")},
-			},
+			[]change{plain, foreignHost, name(NameFacts{Reason: "SecretNameTaken", Message: "delete it"})},
+			naming{Needs: true, Ready: waiting("Metal3DataReady", "SecretNameTaken", "delete it")},
 		},
-		"a template that has no metadata does not name the server either": {
-			given: observe(bound, facts, networkOnly, foreignHost, name(NameFacts{})),
-			want: Plan{
-				Claim: claim(nil), DataTemplate: "template", WriteName: true,
-				Secrets:    Secrets{UserData: "boot", NetworkData: "m-1-networkdata"},
-				Conditions: []metav1.Condition{isBound, hasClaim, writing},
-			},
-		},
-		"a template with metadata does": {
-			given: observe(bound, facts, rendered, foreignHost),
-			want: Plan{
-				Claim: deploys("m-1-metadata", "m-1-networkdata"), DataTemplate: "template", Secrets: secrets,
-				Conditions: []metav1.Condition{isBound, hasClaim, mine, provisioning},
-			},
+		"a template with metadata names the server": {[]change{rendered, foreignHost}, deploys(false, "m-1-metadata", "m-1-networkdata", mine)},
+		"a template that is not rendered yet may":   {[]change{foreignHost}, naming{Ready: waiting("Metal3DataReady", "WaitingForMetal3Data", `Waiting for the data of Metal3DataTemplate "template" to be rendered`)}},
+		"nothing is named while the host is not known": {
+			[]change{plain, foreignHost, func(o *Observed) { o.Facts = false }}, naming{},
 		},
 		"metadata that the machine brings is not touched": {
-			given: observe(bound, facts, plain, foreignHost, func(o *Observed) {
-				o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "own"}
-			}),
-			want: Plan{
-				Claim: deploys("own", ""), Secrets: Secrets{UserData: "boot", MetaData: "own"},
-				Conditions: []metav1.Condition{isBound, hasClaim, theirs, provisioning},
-			},
+			[]change{plain, foreignHost, func(o *Observed) { o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "own"} }},
+			deploys(false, "own", "", theirs),
 		},
 		"a server that was told without a name keeps what it has": {
-			given: observe(bound, facts, plain, foreignHost, func(o *Observed) {
-				deployed(o)
-				o.Claim.Deployment.MetaData, o.Claim.Deployment.NetworkData = "", ""
-			}),
-			want: Plan{
-				Claim: deploys("", ""), Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{isBound, hasClaim, theirs, provisioning},
-			},
+			[]change{plain, foreignHost, deployed, func(o *Observed) { o.Claim.Deployment.MetaData, o.Claim.Deployment.NetworkData = "", "" }},
+			deploys(false, "", "", theirs),
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Next(tc.given)) })
-	}
-}
-
-func TestNeedsName(t *testing.T) {
-	given := observe(facts, bound, func(o *Observed) { o.Host.Namespace = "infra" })
-	if needsName(given) {
-		t.Error("data that is not rendered yet may name the server")
-	}
-	given.Machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{}
-	if !needsName(given) {
-		t.Error("a template without a name names no server")
-	}
-	given.Facts = false
-	if needsName(given) {
-		t.Error("nothing is known of the host")
+		t.Run(name, func(t *testing.T) {
+			o := observe(append([]change{bound, facts}, tc.given...)...)
+			p := Next(o)
+			ready := meta.FindStatusCondition(p.Conditions, "Metal3DataReady")
+			expect.Equal(t, tc.want, naming{needsName(o), p.WriteName, p.Claim.Deployment, ptr.Deref(ready, metav1.Condition{})})
+		})
 	}
 }
 
@@ -200,13 +156,7 @@ func TestDataTemplateOfFailureDomain(t *testing.T) {
 }
 
 func TestNodeName(t *testing.T) {
-	for given, want := range map[string]string{
-		"node-1.example.com":     "node-1.example.com",
-		strings.Repeat("n", 300): "",
-		"Not a\nname":            "",
-	} {
-		if got := nodeName(given); got != want {
-			t.Errorf("nodeName(%.20q) = %q, want %q", given, got, want)
-		}
+	for given, want := range map[string]string{"node-1.example.com": "node-1.example.com", strings.Repeat("n", 300): "", "Not a\nname": ""} {
+		expect.Equal(t, want, nodeName(given))
 	}
 }

@@ -178,39 +178,3 @@ func TestNextHolds(t *testing.T) {
 		}
 	}
 }
-
-// TestTwoAdoptersNeverShare plays machines of one group that decide on what was true a while
-// ago: the API server takes the first write of a version only.
-func TestTwoAdoptersNeverShare(t *testing.T) {
-	choices := rand.New(rand.NewPCG(12, 3))
-	for range 500 {
-		g := ofWorkers(func(g *Group) {
-			for i := range 3 {
-				g.Reserved = append(g.Reserved, claims.Reservation{Name: fmt.Sprint(i), Selector: ofRack("1"), Rests: true})
-			}
-		})
-		holder, version := map[string]int{}, map[string]int{}
-		has := map[int]bool{}
-		for len(has) < 3 {
-			seen := map[string]int{}
-			stale := g
-			stale.Reserved = slices.DeleteFunc(slices.Clone(g.Reserved), func(r claims.Reservation) bool {
-				_, taken := holder[r.Name]
-				return taken && choices.IntN(2) == 0 // else the cache is late
-			})
-			for _, r := range stale.Reserved {
-				seen[r.Name] = 0
-			}
-			machine := choices.IntN(3)
-			p := nextReserved(stale, claimOf("1"))
-			if has[machine] || p.Adopt == "" || seen[p.Adopt] != version[p.Adopt] {
-				continue
-			}
-			version[p.Adopt]++
-			holder[p.Adopt], has[machine] = machine, true
-		}
-		if len(holder) != 3 {
-			t.Fatalf("three machines share %v", holder)
-		}
-	}
-}

@@ -17,6 +17,7 @@ limitations under the License.
 package machine
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,142 +46,102 @@ func empty(o *Observed) { o.Claim.Empty, o.Claim.Synchronized = true, true }
 
 func unsynchronized(o *Observed) { o.Claim.Synchronized = false }
 
-// rebuilding is a step of a rebuild as the transcript shows it.
-type rebuilding struct {
-	url, userData, token string
-	poweredOn            bool
-	waits, rebuilt       string
-}
-
-func stepOf(p Plan) rebuilding {
-	s := rebuilding{rebuilt: p.Rebuilt}
-	if c := p.Claim; c != nil {
-		s.token, s.poweredOn = c.Rebuild, c.PoweredOn
-		if d := c.Deployment; d != nil {
-			s.url, s.userData = d.Image.URL, d.UserData
-		}
-	}
-	var waits []string
+// stepOf writes down what a plan asks of the server, what the machine waits for, and what is noted as rebuilt.
+func stepOf(p Plan) string {
+	c := p.Claim
+	step := fmt.Sprintf("%s %s %q on %t", c.Deployment.Image.URL, c.Deployment.UserData, c.Rebuild, c.PoweredOn)
 	for _, w := range p.waits() {
 		if w.Type != infrav1.KubernetesNodeReadyCondition {
-			waits = append(waits, w.Type+" "+w.Reason)
+			step += ", " + strings.TrimPrefix(w.Type+" "+w.Reason, infrav1.HostClaimReadyCondition+" ")
 		}
 	}
-	s.waits = strings.Join(waits, ", ")
-	return s
+	if p.Rebuilt != "" {
+		step += ", rebuilt " + p.Rebuilt
+	}
+	return step
 }
 
 func TestNextRebuild(t *testing.T) {
-	live := []change{bound, facts, rendered, deployed, runsImage, established}
-	const token, rebuilds = "2026-01-31", "HostClaimReady Rebuilding"
+	const text = "2026-01-31"
+	given := func(o *Observed) { o.Claim.PoweredOn, o.Claim.Deployment.UserData = true, "boot-2" }
+	noData := func(o *Observed) { o.Bootstrap = noUserData }
+	newer := func(o *Observed) { o.Machine.Spec.Image.URL = "http://x/newer" }
+	inTemplate := func(o *Observed) { o.Owner.Annotations = map[string]string{infrav1.RebuildAnnotation: text} }
+	rebuilt := annotated(infrav1.RebuiltAnnotation, text)
 	tests := map[string]struct {
+		want    string
 		changes []change
-		want    rebuilding
 	}{
-		"is told to the claim with the new image, and with the power": {
-			changes: []change{asked},
-			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: rebuilds},
-		},
+		"is told to the claim with the new image, and with the power": {`http://x/new boot "2026-01-31" on false, Rebuilding`, []change{asked}},
 		"takes off first what is noted of the last one": {
-			changes: []change{asked, annotated(infrav1.RebuiltAnnotation, "2025-12-31")},
-			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: rebuilds},
+			`http://x/i boot "" on true, Rebuilding`, []change{asked, annotated(infrav1.RebuiltAnnotation, "2025-12-31")},
 		},
 		"does not begin with a Secret that may not be handed out": {
-			changes: []change{asked, func(o *Observed) { o.Bootstrap.Reason = infrav1.InvalidConfigurationReason }},
-			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: "HostClaimReady InvalidConfiguration"},
+			`http://x/i boot "" on true, InvalidConfiguration`,
+			[]change{asked, func(o *Observed) { o.Bootstrap.Reason = infrav1.InvalidConfigurationReason }},
 		},
-		"waits until the claim has seen it and the server is empty": {
-			changes: []change{asked, told},
-			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: rebuilds},
-		},
+		"waits until the claim has seen it and the server is empty": {`http://x/new boot "2026-01-31" on false, Rebuilding`, []change{asked, told}},
 		"tells why the claim does not do it": {
-			changes: []change{asked, told, func(o *Observed) { o.Claim.Phase, o.Claim.Reason = claims.Failed, "ImageRefused" }},
-			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: "HostClaimReady ImageRefused"},
+			`http://x/new boot "2026-01-31" on false, ImageRefused`,
+			[]change{asked, told, func(o *Observed) { o.Claim.Phase, o.Claim.Reason = claims.Failed, "ImageRefused" }},
 		},
-		"gives an empty server the bootstrap data of then": {
-			changes: []change{asked, told, empty},
-			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, waits: rebuilds},
-		},
+		"gives an empty server the bootstrap data of then": {`http://x/new boot-2 "2026-01-31" on true, Rebuilding`, []change{asked, told, empty}},
 		"keeps an empty server off until there is bootstrap data": {
-			changes: []change{asked, told, empty, func(o *Observed) { o.Bootstrap = noUserData }},
-			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: "HostClaimReady WaitingForBootstrapData"},
+			`http://x/new boot "2026-01-31" on false, WaitingForBootstrapData`, []change{asked, told, empty, noData},
 		},
 		"switches a server on that cannot be switched off and was written at once": {
-			changes: []change{asked, told, runsImage},
-			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, waits: rebuilds},
+			`http://x/new boot-2 "2026-01-31" on true, Rebuilding`, []change{asked, told, runsImage},
 		},
 		"waits while the claim could not tell its server, which runs the same image still": {
-			changes: []change{asked, told, runsImage, unsynchronized},
-			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: rebuilds},
+			`http://x/new boot "2026-01-31" on false, Rebuilding`, []change{asked, told, runsImage, unsynchronized},
 		},
 		"is not noted while the claim could not tell its server": {
-			changes: []change{asked, told, runsImage, unsynchronized, func(o *Observed) { o.Claim.PoweredOn, o.Claim.Deployment.UserData = true, "boot-2" }},
-			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true},
+			`http://x/new boot-2 "2026-01-31" on true`, []change{asked, told, runsImage, unsynchronized, given},
 		},
 		"does not take an image that changes on the way without being asked again": {
-			changes: []change{asked, told, empty, func(o *Observed) { o.Machine.Spec.Image.URL = "http://x/newer" }},
-			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, waits: rebuilds},
+			`http://x/new boot-2 "2026-01-31" on true, Rebuilding`, []change{asked, told, empty, newer},
 		},
 		"begins anew when it is asked again on the way": {
-			changes: []change{asked, told, empty, annotated(infrav1.RebuildAnnotation, "again"), func(o *Observed) {
-				o.Machine.Spec.Image.URL = "http://x/newer"
-			}},
-			want: rebuilding{url: "http://x/newer", token: "again", waits: rebuilds},
+			`http://x/newer  "again" on false, Rebuilding`, []change{asked, told, empty, annotated(infrav1.RebuildAnnotation, "again"), newer},
 		},
-		"is being written": {
-			changes: []change{asked, told, func(o *Observed) { o.Claim.PoweredOn, o.Claim.Deployment.UserData = true, "boot-2" }},
-			want: rebuilding{
-				url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, waits: "HostClaimReady Provisioning",
-			},
-		},
+		"is being written": {`http://x/new boot-2 "2026-01-31" on true, Provisioning`, []change{asked, told, given}},
 		"has ended, and is noted": {
-			changes: []change{asked, told, runsImage, func(o *Observed) { o.Claim.PoweredOn, o.Claim.Deployment.UserData = true, "boot-2" }},
-			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, rebuilt: token},
+			`http://x/new boot-2 "2026-01-31" on true, rebuilt 2026-01-31`, []change{asked, told, runsImage, given},
 		},
 		"is not begun again for a text that was noted, although the claim has lost it": {
-			changes: []change{asked, annotated(infrav1.RebuiltAnnotation, token)},
-			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, rebuilt: token},
+			`http://x/i boot "" on true, rebuilt 2026-01-31`, []change{asked, rebuilt},
 		},
 		"is not begun for a server that its tenant switched off after the last one": {
-			changes: []change{
-				asked, told, runsImage, annotated(infrav1.RebuiltAnnotation, token),
-				func(o *Observed) { o.Claim.Deployment.UserData = "boot-2" },
-			},
-			want: rebuilding{url: "http://x/new", userData: "boot-2", token: token, waits: "HostClaimReady PoweredOff", rebuilt: token},
+			`http://x/new boot-2 "2026-01-31" on false, PoweredOff, rebuilt 2026-01-31`,
+			[]change{asked, told, runsImage, rebuilt, given, func(o *Observed) { o.Claim.PoweredOn = false }},
 		},
 		"is not begun for a text that no claim takes": {
-			changes: []change{asked, annotated(infrav1.RebuildAnnotation, strings.Repeat("x", 64))},
-			want: rebuilding{
-				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied InvalidRebuildAnnotation",
-			},
+			`http://x/i boot "" on true, SpecApplied InvalidRebuildAnnotation`, []change{asked, annotated(infrav1.RebuildAnnotation, strings.Repeat("x", 64))},
 		},
 		"is refused for a member of a control plane": {
-			changes: []change{asked, func(o *Observed) { o.Owner.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""} }},
-			want: rebuilding{
-				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied RebuildRefused",
-			},
+			`http://x/i boot "" on true, SpecApplied RebuildRefused`,
+			[]change{asked, func(o *Observed) { o.Owner.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""} }},
 		},
 		"is refused for a text that comes from a template, and that is used up": {
-			changes: []change{asked, func(o *Observed) { o.Owner.Annotations = map[string]string{infrav1.RebuildAnnotation: token} }},
-			want: rebuilding{
-				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied RebuildRefused", rebuilt: token,
-			},
+			`http://x/i boot "" on true, SpecApplied RebuildRefused, rebuilt 2026-01-31`, []change{asked, inTemplate},
 		},
 		"goes on when a template gets the text on the way, and loses it again": {
-			changes: []change{asked, told, func(o *Observed) { o.Owner.Annotations = map[string]string{infrav1.RebuildAnnotation: token} }},
-			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: "HostClaimReady Provisioning"},
+			`http://x/new boot "2026-01-31" on false, Provisioning`, []change{asked, told, inTemplate},
 		},
 		"that the tenant asks for by the claim is left alone": {
-			changes: []change{func(o *Observed) { o.Claim.Rebuild = "by hand" }},
-			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true},
+			`http://x/i boot "" on true`, []change{func(o *Observed) { o.Claim.Rebuild = "by hand" }},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := observe(append(live[:len(live):len(live)], tc.changes...)...)
-			expect.Equal(t, tc.want, stepOf(Next(o)), cmp.AllowUnexported(rebuilding{}))
+			o := observe(append([]change{bound, facts, rendered, deployed, runsImage, established}, tc.changes...)...)
+			expect.Equal(t, tc.want, stepOf(Next(o)))
 		})
 	}
+	t.Run("is none that the machine has the text of from the beginning", func(t *testing.T) {
+		o := observe(bound, facts, rendered, annotated(infrav1.RebuildAnnotation, text))
+		expect.Equal(t, `http://x/i boot "2026-01-31" on true, Provisioning`, stepOf(Next(o)))
+	})
 }
 
 // TestBeginningARebuildChangesTheSpec shows that the status of the claim from before is not taken for
@@ -215,13 +176,6 @@ func TestRebuildSaysWhatIsMissing(t *testing.T) {
 			func(o *Observed) { o.Bootstrap = noUserData })
 		expect.Equal(t, want, Next(o).waits()[0].Message)
 	}
-}
-
-// TestFirstImageIsNoRebuild shows a machine that has the text from the beginning.
-func TestFirstImageIsNoRebuild(t *testing.T) {
-	o := observe(bound, facts, rendered, annotated(infrav1.RebuildAnnotation, "1"))
-	want := rebuilding{url: "http://x/i", userData: "boot", token: "1", poweredOn: true, waits: "HostClaimReady Provisioning"}
-	expect.Equal(t, want, stepOf(Next(o)), cmp.AllowUnexported(rebuilding{}))
 }
 
 // TestRebuildOfCopies shows that a claim in another cluster keeps the names of its copies,

@@ -137,253 +137,128 @@ func (p Plan) waits() []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(p.Conditions), func(c metav1.Condition) bool { return c.Status == metav1.ConditionTrue })
 }
 
-// stuck is a plan that only waits for a host.
-func stuck(reason, message string) Plan {
-	return Plan{Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", reason, message)}}
+// asks is the plan of a machine with user data, whose claim asks for no deployment yet.
+func asks(c *claims.Wanted, conditions ...metav1.Condition) Plan {
+	return Plan{Claim: c, Secrets: Secrets{UserData: "boot"}, Conditions: conditions}
 }
 
-func TestNextBeforeBind(t *testing.T) {
-	tests := map[string]struct {
+// deploys is the plan of a machine whose claim has its deployment; the condition tells how far the server is.
+func deploys(server metav1.Condition) Plan {
+	return Plan{Claim: claim(deployment()), Secrets: secrets, Conditions: []metav1.Condition{isBound, hasClaim, hasData, server}}
+}
+
+// TestNext shows what the transcripts of TestLife do not.
+func TestNext(t *testing.T) {
+	noHost := func(reason, message string) metav1.Condition {
+		return waiting("AssociateBareMetalHost", reason, message)
+	}
+	inRow := func(row string, soft bool) Plan {
+		c := claim(nil)
+		c.FailureDomain, c.SoftFailureDomain = row, soft
+		return asks(c, noHost("HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"))
+	}
+	external := asks(claim(&claims.Deployment{CustomDeploy: &bmov1alpha1.CustomDeploy{Method: "own"}, UserData: "boot", MetaData: "meta"}), isBound,
+		hasClaim, holding("Metal3DataReady", "SecretsSetExternally"), waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"))
+	external.Secrets.MetaData = "meta"
+	for name, tc := range map[string]struct {
 		given Observed
 		want  Plan
 	}{
-		"waits for the infrastructure of the Cluster": {
-			given: observe(infrastructure(false)),
-			want:  stuck("WaitingForClusterInfrastructureReady", `Waiting for the infrastructure of Cluster "a" to be provisioned`),
-		},
 		"waits for the Metal3Cluster, which could name another place for hosts": {
-			given: observe(func(o *Observed) { o.InfraMissing = true }),
-			want:  stuck("WaitingforMetal3Cluster", `Waiting for the Metal3Cluster of Cluster "a" to exist`),
+			observe(func(o *Observed) { o.InfraMissing = true }),
+			Plan{Conditions: []metav1.Condition{noHost("WaitingforMetal3Cluster", `Waiting for the Metal3Cluster of Cluster "a" to exist`)}},
 		},
-		"waits for bootstrap data before claiming a host": {
-			given: observe(func(o *Observed) { o.Bootstrap = noUserData }),
-			want:  stuck("WaitingForBootstrapData", "Waiting for the bootstrap provider to name the bootstrap data of the Machine"),
-		},
-		"claims a host that is better, but need not be, in the failure domain": {
-			given: observe(prefers("row-1")),
-			want: Plan{
-				Claim: &claims.Wanted{
-					Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", SoftFailureDomain: true,
-				},
-				Secrets:    Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim")},
-			},
-		},
-		"claims a host without image": {
-			given: observe(func(o *Observed) { o.Owner.Spec.FailureDomain = "row-1"; o.Machine.Spec.FailureDomain = "row-2" }),
-			want: Plan{
-				Claim:      &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1"},
-				Secrets:    Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim")},
-			},
+		"claims a host that is better, but need not be, in the failure domain": {observe(prefers("row-1")), inRow("row-1", true)},
+		"claims a host in the failure domain of the Machine": {
+			observe(func(o *Observed) { o.Owner.Spec.FailureDomain, o.Machine.Spec.FailureDomain = "row-1", "row-2" }), inRow("row-1", false),
 		},
 		"falls back to the failure domain of the Metal3Machine": {
-			given: observe(func(o *Observed) { o.Machine.Spec.FailureDomain = "row-2" }),
-			want: Plan{
-				Claim:      &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-2"},
-				Secrets:    Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim")},
-			},
-		},
-		"shows the claim's own explanation": {
-			given: observe(unbound),
-			want: Plan{
-				Claim:      claim(nil),
-				Secrets:    Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use")},
-			},
+			observe(func(o *Observed) { o.Machine.Spec.FailureDomain = "row-2" }), inRow("row-2", false),
 		},
 		"adds what can be done when no host fits": {
-			given: observe(unbound, func(o *Observed) { o.Claim.Reason = "NoBareMetalHost" }),
-			want: Plan{
-				Claim:   claim(nil),
-				Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting(
-					"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use. The first host that fits will be bound: "+
-						"have one freed or added, or ask for others with hostSelector and failureDomain in a new template",
-				)},
-			},
+			observe(unbound, func(o *Observed) { o.Claim.Reason = "NoBareMetalHost" }),
+			asks(claim(nil), noHost("HostClaimNotBound", "8 hosts seen: 8 in use. The first host that fits will be bound: "+
+				"have one freed or added, or ask for others with hostSelector and failureDomain in a new template")),
 		},
 		"does not ask for the Cluster's readiness once there is a claim": {
-			given: observe(unbound, infrastructure(false)),
-			want: Plan{
-				Claim:      claim(nil),
-				Secrets:    Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use")},
-			},
+			observe(unbound, infrastructure(false)), asks(claim(nil), noHost("HostClaimNotBound", "8 hosts seen: 8 in use")),
 		},
 		"never takes over a claim of something else": {
-			given: observe(func(o *Observed) { o.NameTaken = true }),
-			want: Plan{
-				Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting(
-					"AssociateBareMetalHost", "HostClaimNameTaken",
-					`HostClaim "m-1" belongs to something else: delete it, or give the Machine another name`,
-				)},
-			},
+			observe(func(o *Observed) { o.NameTaken = true }),
+			asks(nil, noHost("HostClaimNameTaken", `HostClaim "m-1" belongs to something else: delete it, or give the Machine another name`)),
 		},
 		"waits for a claim that is being deleted to go": {
-			given: observe(unbound, func(o *Observed) { o.Claim.Deleting = true }),
-			want: Plan{
-				Secrets:    Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostClaimNotBound", `HostClaim "m-1" is being deleted; a new one will follow`)},
-			},
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) { check(t, tc.given, tc.want) })
-	}
-}
-
-func TestNextWithHost(t *testing.T) {
-	tests := map[string]struct {
-		given Observed
-		want  Plan
-	}{
-		"waits for the facts of the host": {
-			given: observe(bound),
-			want: Plan{
-				Claim:   claim(nil),
-				Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting(
-					"AssociateBareMetalHost", "HardwareDataMissing",
-					"Waiting for the hardware facts of the bound host to be published",
-				)},
-			},
+			observe(unbound, func(o *Observed) { o.Claim.Deleting = true }),
+			asks(nil, noHost("HostClaimNotBound", `HostClaim "m-1" is being deleted; a new one will follow`)),
 		},
 		"says why the facts of the host are missing": {
-			given: observe(bound, func(o *Observed) { o.Claim.FactsReason, o.Claim.FactsMessage = "HardwareDataNameTaken", "in the way" }),
-			want: Plan{
-				Claim:      claim(nil),
-				Secrets:    Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HardwareDataNameTaken", "in the way")},
-			},
-		},
-		"asks for data once the facts are known": {
-			given: observe(bound, facts),
-			want: Plan{
-				Claim:        claim(nil),
-				DataTemplate: "template",
-				Secrets:      Secrets{UserData: "boot"},
-				Conditions:   []metav1.Condition{isBound, waiting("Metal3DataReady", "WaitingForMetal3Data", `Waiting for the data of Metal3DataTemplate "template" to be rendered`)},
-			},
-		},
-		"says why the data is not rendered": {
-			given: observe(bound, facts, func(o *Observed) {
-				o.Data = DataFacts{ClaimExists: true, Reason: "InterfaceNotFound", Message: "no interface eth7"}
-			}),
-			want: Plan{
-				Claim:        claim(nil),
-				DataTemplate: "template",
-				Secrets:      Secrets{UserData: "boot"},
-				Conditions:   []metav1.Condition{isBound, hasClaim, waiting("Metal3DataReady", "InterfaceNotFound", "no interface eth7")},
-			},
+			observe(bound, func(o *Observed) { o.Claim.FactsReason, o.Claim.FactsMessage = "HardwareDataNameTaken", "in the way" }),
+			asks(claim(nil), noHost("HardwareDataNameTaken", "in the way")),
 		},
 		"never takes over data of something else": {
-			given: observe(bound, facts, func(o *Observed) { o.Data.NameTaken = true }),
-			want: Plan{
-				Claim:   claim(nil),
-				Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{isBound, waiting(
-					"AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed",
-					`Metal3DataClaim "m-1" belongs to something else: delete it, or give the Machine another name`,
-				)},
-			},
+			observe(bound, facts, func(o *Observed) { o.Data.NameTaken = true }),
+			asks(claim(nil), isBound, waiting("AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed",
+				`Metal3DataClaim "m-1" belongs to something else: delete it, or give the Machine another name`)),
 		},
 		"refuses a template of another namespace": {
-			given: observe(bound, facts, func(o *Observed) { o.Machine.Spec.DataTemplate.Namespace = "tenant-b" }),
-			want: Plan{
-				Claim:   claim(nil),
-				Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{isBound, waiting(
-					"AssociateMetal3MachineMetaData", "InvalidConfiguration",
-					`spec.dataTemplate.namespace is "tenant-b": only templates of namespace "tenant-a" can be used`,
-				)},
-			},
+			observe(bound, facts, func(o *Observed) { o.Machine.Spec.DataTemplate.Namespace = "tenant-b" }),
+			asks(claim(nil), isBound, waiting("AssociateMetal3MachineMetaData", "InvalidConfiguration",
+				`spec.dataTemplate.namespace is "tenant-b": only templates of namespace "tenant-a" can be used`)),
 		},
 		"refuses a secret of another namespace": {
-			given: observe(bound, facts, func(o *Observed) {
+			observe(bound, facts, func(o *Observed) {
 				o.Machine.Spec.NetworkData = &corev1.SecretReference{Namespace: "tenant-b", Name: "net"}
 			}),
-			want: Plan{
-				Claim:   claim(nil),
-				Secrets: Secrets{UserData: "boot"},
-				Conditions: []metav1.Condition{isBound, waiting(
-					"Metal3DataReady", "InvalidConfiguration",
-					`Secret "net" is referenced in namespace "tenant-b": only secrets of namespace "tenant-a" can be used`,
-				)},
-			},
-		},
-		"puts the image on the claim once the secrets exist": {
-			given: observe(bound, facts, rendered),
-			want: Plan{
-				Claim:        claim(deployment()),
-				DataTemplate: "template",
-				Secrets:      secrets,
-				Conditions:   []metav1.Condition{isBound, hasClaim, hasData, waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned")},
-			},
+			asks(claim(nil), isBound, waiting("Metal3DataReady", "InvalidConfiguration",
+				`Secret "net" is referenced in namespace "tenant-b": only secrets of namespace "tenant-a" can be used`)),
 		},
 		"needs no template, and prefers secrets that the machine names": {
-			given: observe(bound, facts, func(o *Observed) {
-				o.Machine.Spec.DataTemplate = nil
-				o.Machine.Spec.Image = nil
-				o.Machine.Spec.CustomDeploy = &infrav1.CustomDeploy{Method: "own"}
-				o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
-			}),
-			want: Plan{
-				Claim: claim(&claims.Deployment{
-					CustomDeploy: &bmov1alpha1.CustomDeploy{Method: "own"}, UserData: "boot", MetaData: "meta",
-				}),
-				Secrets:    Secrets{UserData: "boot", MetaData: "meta"},
-				Conditions: []metav1.Condition{isBound, hasClaim, holding("Metal3DataReady", "SecretsSetExternally"), waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned")},
-			},
+			observe(bound, facts, func(o *Observed) {
+				spec := &o.Machine.Spec
+				spec.DataTemplate, spec.Image, spec.CustomDeploy = nil, nil, &infrav1.CustomDeploy{Method: "own"}
+				spec.MetaData = &corev1.SecretReference{Name: "meta"}
+			}), external,
 		},
 		"shows how far the host is, and does not change what it was told": {
-			given: observe(bound, deployed, func(o *Observed) {
-				o.Claim.Message = "Writing the image"
-				o.Machine.Spec.Image.URL = "http://x/new"
-				o.Bootstrap = noUserData
+			observe(bound, deployed, func(o *Observed) {
+				o.Claim.Message, o.Machine.Spec.Image.URL, o.Bootstrap = "Writing the image", "http://x/new", noUserData
 			}),
-			want: Plan{
-				Claim:      claim(deployment()),
-				Secrets:    secrets,
-				Conditions: []metav1.Condition{isBound, hasClaim, hasData, waiting("HostClaimReady", "Provisioning", "Writing the image")},
-			},
+			deploys(waiting("HostClaimReady", "Provisioning", "Writing the image")),
 		},
 		"shows why the host cannot do what it was told": {
-			given: observe(bound, deployed, func(o *Observed) {
+			observe(bound, deployed, func(o *Observed) {
 				o.Claim.Phase, o.Claim.Reason, o.Claim.Message = claims.Failed, "ImageRefused", "no policy permits http://x/i"
 			}),
-			want: Plan{
-				Claim:      claim(deployment()),
-				Secrets:    secrets,
-				Conditions: []metav1.Condition{isBound, hasClaim, hasData, waiting("HostClaimReady", "ImageRefused", "no policy permits http://x/i")},
-			},
+			deploys(waiting("HostClaimReady", "ImageRefused", "no policy permits http://x/i")),
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) { check(t, tc.given, tc.want) })
 	}
 }
 
 func TestNextProvisioned(t *testing.T) {
-	all := []metav1.Condition{isBound, hasClaim, hasData, serverRuns}
 	node := func(kind nodes.Kind, n nodes.Node) change {
 		return func(o *Observed) { n.Name = "node-1"; o.Node = nodes.Result{Kind: kind, Node: n} }
 	}
+	joined := node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"})
 	live := func(more ...change) Observed {
 		return observe(append([]change{bound, facts, deployed, runsImage}, more...)...)
 	}
-	plan := func(change func(*Plan)) Plan {
-		p := Plan{Claim: claim(deployment()), Secrets: secrets, ProviderID: id, Provisioned: true, Conditions: slices.Clone(all)}
+	plan := func(change func(*Plan), more ...metav1.Condition) Plan {
+		p := deploys(serverRuns)
+		p.ProviderID, p.Provisioned, p.Conditions = id, true, append(p.Conditions, more...)
 		change(&p)
 		return p
 	}
-	found := func(p *Plan) {
-		p.NodeName = "node-1"
-		p.Conditions = append(p.Conditions, nodeFound)
+	onNode := func(patch *nodes.Patch) func(*Plan) {
+		return func(p *Plan) { p.NodeName, p.NodePatch = "node-1", patch }
+	}
+	nowhere := func(*Plan) {}
+	lost := func(message string) Plan {
+		return Plan{ProviderID: id, Provisioned: true, Conditions: []metav1.Condition{waiting("AssociateBareMetalHost", "HostLost", message)}}
 	}
 	known := func(o *Observed) { o.Machine.Status.NodeName = "node-1" }
+	cloud := func(o *Observed) { o.Infra.Spec.CloudProviderEnabled = ptr.To(true) }
 	synced := func(prefixes string) change {
 		return func(o *Observed) {
 			o.Infra.Annotations = map[string]string{infrav1.LabelSyncPrefixesAnnotation: prefixes}
@@ -394,171 +269,98 @@ func TestNextProvisioned(t *testing.T) {
 		o.Host.Labels = map[string]string{"rack.example/row": "7", "row": "7"}
 	}
 	labeled := holding("NodeLabelsSynchronized", "NodeLabelsSynchronized")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		given Observed
 		want  Plan
 	}{
-		"reports provisioned before the Node is known": {
-			given: live(),
-			want:  plan(func(p *Plan) { p.Conditions = append(p.Conditions, noNode) }),
-		},
 		"keeps a provider ID that is already set": {
-			given: live(func(o *Observed) { o.Machine.Spec.ProviderID = "metal3://tenant-a/old/m-1" }),
-			want: plan(func(p *Plan) {
-				p.ProviderID = "metal3://tenant-a/old/m-1"
-				p.Conditions = append(p.Conditions, noNode)
-			}),
+			live(func(o *Observed) { o.Machine.Spec.ProviderID = "metal3://tenant-a/old/m-1" }),
+			plan(func(p *Plan) { p.ProviderID = "metal3://tenant-a/old/m-1" }, noNode),
 		},
 		"tells of a wish about cleaning that counts at times only": {
-			given: live(func(o *Observed) { o.Machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled }),
-			want: plan(func(p *Plan) {
-				p.Conditions[len(p.Conditions)-1].Message = "spec.automatedCleaningMode disabled counts only while the host is kept for " +
-					"the next machine, by nodeReuse and where policy permits it: a host that is given back is cleaned, since its next " +
-					"tenant may be another"
-				p.Conditions = append(p.Conditions, noNode)
-			}),
+			live(func(o *Observed) { o.Machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled }),
+			plan(func(p *Plan) {
+				p.Conditions[3].Message = "spec.automatedCleaningMode disabled counts only while the host is kept for the next machine, by nodeReuse " +
+					"and where policy permits it: a host that is given back is cleaned, since its next tenant may be another"
+			}, noNode),
 		},
-		"keeps the name of its Node while the workload cluster cannot be reached": {
-			given: live(known),
-			want:  plan(func(p *Plan) { p.NodeName, p.Conditions = "node-1", append(p.Conditions, noNode) }),
-		},
+		"keeps the name of its Node while the workload cluster cannot be reached": {live(known), plan(onNode(nil), noNode)},
 		"is not ready while its tenant has switched it off, and stays provisioned": {
-			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
-				func(o *Observed) { o.Claim.PoweredOn = false }),
-			want: plan(func(p *Plan) {
+			live(joined, func(o *Observed) { o.Claim.PoweredOn = false }),
+			plan(func(p *Plan) {
 				p.Claim.PoweredOn, p.NodeName = false, "node-1"
-				p.Conditions = []metav1.Condition{isBound, hasClaim, hasData, waiting(
-					"HostClaimReady", "PoweredOff",
-					`The server was switched off by spec.poweredOn of HostClaim "m-1": set it to true to have the server run`,
-				), nodeFound}
-			}),
+				p.Conditions[3] = waiting("HostClaimReady", "PoweredOff",
+					`The server was switched off by spec.poweredOn of HostClaim "m-1": set it to true to have the server run`)
+			}, nodeFound),
 		},
-		"waits for the Node, and forgets one that is gone": {
-			given: live(node(nodes.None, nodes.Node{}), known),
-			want: plan(func(p *Plan) {
-				p.Conditions = append(p.Conditions, waiting(
-					"KubernetesNodeReady", "WaitingForNode",
-					"Waiting for a Node with this provider ID, or with the label metal3.io/uuid that names the host",
-				))
-			}),
-		},
-		"gives a Node that names its host the provider ID": {
-			given: live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"})),
-			want: plan(func(p *Plan) {
-				found(p)
-				p.NodePatch = &nodes.Patch{Node: "node-1", ProviderID: id}
-			}),
+		"forgets a Node that is gone": {
+			live(node(nodes.None, nodes.Node{}), known),
+			plan(nowhere, waiting("KubernetesNodeReady", "WaitingForNode",
+				"Waiting for a Node with this provider ID, or with the label metal3.io/uuid that names the host")),
 		},
 		"gives a Node that has the provider ID the label with its host": {
-			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id})),
-			want: plan(func(p *Plan) {
-				found(p)
-				p.NodePatch = &nodes.Patch{Node: "node-1", HostUID: "host-uid"}
-			}),
+			live(node(nodes.ByProviderID, nodes.Node{ProviderID: id})), plan(onNode(&nodes.Patch{Node: "node-1", HostUID: "host-uid"}), nodeFound),
 		},
-		"has nothing to do for a Node that has both": {
-			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"})),
-			want:  plan(found),
-		},
+		"has nothing to do for a Node that has both": {live(joined), plan(onNode(nil), nodeFound)},
 		"leaves Nodes to the cloud provider if there is one": {
-			given: live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"}), func(o *Observed) { o.Infra.Spec.CloudProviderEnabled = ptr.To(true) }),
-			want:  plan(found),
+			live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"}), cloud), plan(onNode(nil), nodeFound),
 		},
 		"gives a Node its labels with its provider ID, and takes off what the host does not have": {
-			given: live(racked, node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid", Labels: map[string]string{"rack.example/old": ""}})),
-			want: plan(func(p *Plan) {
-				found(p)
-				p.Conditions = append(p.Conditions, labeled)
-				p.NodePatch = &nodes.Patch{
-					Node: "node-1", ProviderID: id, Labels: map[string]*string{"rack.example/row": ptr.To("7"), "rack.example/old": nil},
-				}
-			}),
+			live(racked, node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid", Labels: map[string]string{"rack.example/old": ""}})),
+			plan(onNode(&nodes.Patch{
+				Node: "node-1", ProviderID: id, Labels: map[string]*string{"rack.example/row": ptr.To("7"), "rack.example/old": nil},
+			}), nodeFound, labeled),
 		},
 		"gives labels to the Node of a cloud provider": {
-			given: live(racked, node(nodes.ByHostUID, nodes.Node{}), func(o *Observed) { o.Infra.Spec.CloudProviderEnabled = ptr.To(true) }),
-			want: plan(func(p *Plan) {
-				found(p)
-				p.Conditions = append(p.Conditions, labeled)
-				p.NodePatch = &nodes.Patch{Node: "node-1", Labels: map[string]*string{"rack.example/row": ptr.To("7")}}
-			}),
+			live(racked, node(nodes.ByHostUID, nodes.Node{}), cloud),
+			plan(onNode(&nodes.Patch{Node: "node-1", Labels: map[string]*string{"rack.example/row": ptr.To("7")}}), nodeFound, labeled),
 		},
 		"leaves the labels of a Node while those of the host are not known": {
-			given: live(racked, func(o *Observed) { o.Facts, o.Host.Labels = false, nil },
+			live(racked, func(o *Observed) { o.Facts, o.Host.Labels = false, nil },
 				node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid", Labels: map[string]string{"rack.example/row": "7"}})),
-			want: plan(found),
+			plan(onNode(nil), nodeFound),
 		},
 		"says under which prefixes its host shows no label": {
-			given: live(racked, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
-				synced("feed.example,unit.example")),
-			want: plan(func(p *Plan) {
-				found(p)
-				p.Conditions = append(p.Conditions, waiting(
-					"NodeLabelsSynchronized", "LabelsNotPublished",
-					"The server shows no label under feed.example, unit.example: its owner labels it, or lets the label be seen "+
-						"by the option hostclaim.metal3.io/publish-labels of a HostDeployPolicy",
-				))
-			}),
+			live(racked, joined, synced("feed.example,unit.example")),
+			plan(onNode(nil), nodeFound, waiting("NodeLabelsSynchronized", "LabelsNotPublished",
+				"The server shows no label under feed.example, unit.example: its owner labels it, or lets the label be seen "+
+					"by the option hostclaim.metal3.io/publish-labels of a HostDeployPolicy")),
 		},
 		"changes no label by a list of prefixes that it cannot read": {
-			given: live(racked, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
-				synced("k8s.io")),
-			want: plan(func(p *Plan) {
-				found(p)
-				p.Conditions = append(p.Conditions, waiting(
-					"NodeLabelsSynchronized", "InvalidConfiguration",
-					"Correct the annotation metal3.io/metal3-label-sync-prefixes of the Metal3Cluster: "+
-						`"k8s.io" is refused: labels of k8s.io and below have a meaning to Kubernetes`,
-				))
-			}),
+			live(racked, joined, synced("k8s.io")),
+			plan(onNode(nil), nodeFound, waiting("NodeLabelsSynchronized", "InvalidConfiguration",
+				"Correct the annotation metal3.io/metal3-label-sync-prefixes of the Metal3Cluster: "+
+					`"k8s.io" is refused: labels of k8s.io and below have a meaning to Kubernetes`)),
 		},
 		"is at a loss with two Nodes": {
-			given: live(node(nodes.Ambiguous, nodes.Node{})),
-			want: plan(func(p *Plan) {
-				p.Conditions = append(p.Conditions, waiting("KubernetesNodeReady", "NodeAmbiguous", "Several Nodes claim to run on this host: delete those that do not"))
-			}),
+			live(node(nodes.Ambiguous, nodes.Node{})),
+			plan(nowhere, waiting("KubernetesNodeReady", "NodeAmbiguous", "Several Nodes claim to run on this host: delete those that do not")),
 		},
 		"leaves a Node alone that belongs to another machine": {
-			given: live(node(nodes.Taken, nodes.Node{ProviderID: "metal3://x/y/z"})),
-			want: plan(func(p *Plan) {
-				p.Conditions = append(p.Conditions, waiting(
-					"KubernetesNodeReady", "NodeTaken",
-					`Node "node-1" runs on this host and carries another provider ID: delete the Node so that it registers anew`,
-				))
-			}),
+			live(node(nodes.Taken, nodes.Node{ProviderID: "metal3://x/y/z"})),
+			plan(nowhere, waiting("KubernetesNodeReady", "NodeTaken",
+				`Node "node-1" runs on this host and carries another provider ID: delete the Node so that it registers anew`)),
 		},
 		"stays provisioned when the host is in trouble later, and still looks after its Node": {
-			given: observe(bound, deployed, established, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
-				func(o *Observed) { o.Claim.Message = "Host in error" }),
-			want: plan(func(p *Plan) {
-				p.NodeName = "node-1"
-				p.Conditions = []metav1.Condition{isBound, hasClaim, hasData, waiting("HostClaimReady", "Provisioning", "Host in error"), nodeFound}
-			}),
+			observe(bound, deployed, established, joined, func(o *Observed) { o.Claim.Message = "Host in error" }),
+			plan(func(p *Plan) {
+				p.NodeName, p.Conditions[3] = "node-1", waiting("HostClaimReady", "Provisioning", "Host in error")
+			}, nodeFound),
 		},
 		"reports a host that is gone, and asks for no other one": {
-			given: observe(established, func(o *Observed) {
+			observe(established, func(o *Observed) {
 				o.Claim = claims.State{Phase: claims.Lost, Name: "m-1", Message: "host-1 was deleted"}
 			}),
-			want: Plan{ProviderID: id, Provisioned: true, Conditions: []metav1.Condition{waiting(
-				"AssociateBareMetalHost", "HostLost",
-				"The host is gone or no longer names the HostClaim: the Machine must be replaced",
-			)}},
+			lost("The host is gone or no longer names the HostClaim: the Machine must be replaced"),
 		},
 		"reports a claim that is gone, and makes no other one": {
-			given: observe(established),
-			want: Plan{ProviderID: id, Provisioned: true, Conditions: []metav1.Condition{waiting(
-				"AssociateBareMetalHost", "HostLost",
-				"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced",
-			)}},
+			observe(established), lost("The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced"),
 		},
 		"reports a claim that is being deleted under its machine": {
-			given: observe(bound, deployed, established, func(o *Observed) { o.Claim.Deleting = true }),
-			want: Plan{ProviderID: id, Provisioned: true, Conditions: []metav1.Condition{waiting(
-				"AssociateBareMetalHost", "HostLost",
-				`HostClaim "m-1" is being deleted and its host wiped: the Machine must be replaced`,
-			)}},
+			observe(bound, deployed, established, func(o *Observed) { o.Claim.Deleting = true }),
+			lost(`HostClaim "m-1" is being deleted and its host wiped: the Machine must be replaced`),
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) { check(t, tc.given, tc.want) })
 	}
 }
@@ -568,41 +370,6 @@ func check(t *testing.T, given Observed, want Plan) {
 	t.Helper()
 	expect.Equal(t, want, Next(given))
 	expect.Equal(t, want, Next(given))
-}
-
-func TestRelease(t *testing.T) {
-	tests := map[string]struct {
-		given Observed
-		want  ReleasePlan
-	}{
-		"deletes the claim first, since the addresses of a running server are taken": {
-			given: observe(bound, rendered, deployed),
-			want:  ReleasePlan{DeleteClaim: true, Waits: []metav1.Condition{waiting("HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released`)}},
-		},
-		"waits with the claim's own words": {
-			given: observe(bound, rendered, deployed, func(o *Observed) { o.Claim.Deleting, o.Claim.Message = true, "Cleaning" }),
-			want:  ReleasePlan{Waits: []metav1.Condition{waiting("HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released: Cleaning`)}},
-		},
-		"releases the data after the claim": {
-			given: observe(rendered),
-			want:  ReleasePlan{ReleaseData: true, Done: true},
-		},
-		"leaves data alone that it has released": {
-			given: observe(func(o *Observed) { o.Data = DataFacts{ClaimExists: true} }),
-			want:  ReleasePlan{Done: true},
-		},
-		"leaves data of something else alone": {
-			given: observe(func(o *Observed) { o.Data = DataFacts{NameTaken: true} }),
-			want:  ReleasePlan{Done: true},
-		},
-		"lets a machine go that never got a claim": {
-			given: observe(),
-			want:  ReleasePlan{Done: true},
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Release(tc.given)) })
-	}
 }
 
 func TestPullSecret(t *testing.T) {
@@ -651,7 +418,7 @@ func TestClaimOfAnEarlierMachine(t *testing.T) {
 		"that is deleted and paused, for a new one": {observe(former(true, true)), "HostClaimNameTaken", []string{"runs on", clusterv1.PausedAnnotation}},
 		"that is wiped":                             {observe(established, former(true, false)), "HostLost", []string{"wiped", "must be replaced"}},
 		"that is wiped, for a new machine":          {observe(former(true, false)), "HostClaimNotBound", []string{"will follow"}},
-		"that is gone":                              {observe(established), "HostLost", []string{"given back"}},
+		"that a copy of the machine has":            {observe(established, func(o *Observed) { o.TakenOver = true }), "HostClaimTakenOver", []string{"belongs to a copy"}},
 		"in another cluster, that is gone or not found": {observe(established, func(o *Observed) {
 			o.Remote = &claims.Remote{Namespace: "n", Origin: "o"}
 		}), "HostLost", []string{infrav1.OriginKey}},
