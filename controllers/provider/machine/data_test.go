@@ -25,7 +25,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,10 +121,15 @@ func TestDataFacts(t *testing.T) {
 		d.Status.Ready = ptr.To(true)
 		d.Spec.MetaData, d.Spec.NetworkData = &corev1.SecretReference{Name: "meta"}, &corev1.SecretReference{Name: "net"}
 	}
-	of := func(uid string) func(*infrav1.Metal3Data) {
-		return func(d *infrav1.Metal3Data) { d.OwnerReferences[0].UID = types.UID(uid) }
-	}
+	ofOther := func(d *infrav1.Metal3Data) { d.OwnerReferences[0].UID = "other" }
+	unavailable := []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AddressUnavailable", Message: "exhausted"}}
 	held := DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true}
+	answered := func(change func(*DataFacts)) DataFacts {
+		f := held
+		f.Name = "template-0"
+		change(&f)
+		return f
+	}
 	tests := map[string]struct {
 		claim *infrav1.Metal3DataClaim
 		data  infrav1.Metal3Data
@@ -140,39 +144,32 @@ func TestDataFacts(t *testing.T) {
 		},
 		"data that is ready": {
 			claim: claim(), data: data(ready),
-			want: DataFacts{
-				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Ready: true, MetaData: "meta", NetworkData: "net",
-			},
+			want: answered(func(f *DataFacts) { f.Ready, f.MetaData, f.NetworkData = true, "meta", "net" }),
 		},
 		"data that is not ready says why": {
 			claim: claim(), data: data(func(d *infrav1.Metal3Data) { d.Status.ErrorMessage = "no pool" }),
-			want: DataFacts{
-				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Reason: "RenderingFailed", Message: "no pool",
-			},
+			want: answered(func(f *DataFacts) { f.Reason, f.Message = "RenderingFailed", "no pool" }),
 		},
 		"data that waits for an address says nothing of it, and what its claim says is older": {
 			claim: claim(func(c *infrav1.Metal3DataClaim) {
-				c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AddressUnavailable", Message: "exhausted"}}
+				c.Status.Conditions = unavailable
 			}),
 			data: data(func(d *infrav1.Metal3Data) {
 				d.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "WaitingForAddresses", Message: "waits"}}
 			}),
-			want: DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
+			want: answered(func(*DataFacts) {}),
 		},
 		"data whose address does not come says why": {
 			claim: claim(), data: data(func(d *infrav1.Metal3Data) {
-				d.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AddressUnavailable", Message: "exhausted"}}
+				d.Status.Conditions, d.Status.ErrorMessage = unavailable, "older"
 			}),
-			want: DataFacts{
-				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Reason: "AddressUnavailable", Message: "exhausted",
-			},
+			want: answered(func(f *DataFacts) { f.Reason, f.Message = "AddressUnavailable", "exhausted" }),
 		},
 		"data that is being deleted is not ready": {
 			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.DeletionTimestamp = &noon }),
-			want: DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
+			want: answered(func(*DataFacts) {}),
 		},
-		"data of another machine is none, though the claim names it": {claim: claim(), data: data(ready, of("other")), want: held},
-		"data of an earlier claim of the same name is none":          {claim: claim(), data: data(ready, of("earlier")), want: held},
+		"data of another machine is none, though the claim names it": {claim: claim(), data: data(ready, ofOther), want: held},
 		"data that the claim owns without being its controller is none": {
 			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.OwnerReferences[0].Controller = nil }), want: held,
 		},

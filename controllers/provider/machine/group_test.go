@@ -19,6 +19,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,6 @@ import (
 	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
@@ -245,9 +245,7 @@ func (g *group) run(name string) {
 
 func (g *group) bind(claim *bmov1alpha1.HostClaim) {
 	g.t.Helper()
-	before := claim.DeepCopy()
-	controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer)
-	expect.NoError(g.t, g.server.Client.Patch(g.t.Context(), claim, client.MergeFrom(before)))
+	merge(g.t, claim, `{"metadata":{"finalizers":["`+infrav1.HostClaimFinalizer+`"]}}`)
 	g.status(claim, true, map[string]bool{"Associated": true, "Synchronized": true, "Provisioned": true, "AvailableForProvisioning": false})
 }
 
@@ -264,11 +262,37 @@ func (g *group) rest() {
 // remove deletes a Machine and its Metal3Machine, as Cluster API does.
 func (g *group) remove(name string) {
 	g.t.Helper()
-	for _, o := range []client.Object{&clusterv1.Machine{}, &infrav1.Metal3Machine{}} {
-		o.SetNamespace(g.namespace)
-		o.SetName(name)
+	for _, o := range []client.Object{read[clusterv1.Machine](g.world, name), g.machineNamed(name)} {
 		expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), o))
 	}
+}
+
+// leave has m-1 run, and go: its claim is reserved, or deleted.
+func (g *group) leave() (claim *bmov1alpha1.HostClaim) {
+	g.t.Helper()
+	g.add("m-1")
+	g.run("m-1")
+	claim = g.claimed("m-1")
+	g.remove("m-1")
+	g.pass(3, "m-1")
+	return claim
+}
+
+// places are changes of a machine by the place of its hosts.
+var places = map[string]func(*cast){"hosts in this cluster": func(*cast) {}, "hosts in another cluster": withRemoteHost}
+
+// diesWithAnyWrite plays a story with a manager that dies with each of the writes that the story takes.
+func diesWithAnyWrite(t *testing.T, name string, play func(t *testing.T, d *die, at int, arrives bool) (writes int)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		writes := play(t, &die{}, 0, false)
+		for at := 1; at <= writes; at++ {
+			for _, arrives := range []bool{true, false} {
+				t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) { play(t, &die{}, at, arrives) })
+			}
+		}
+		t.Logf("the story takes %d writes", writes)
+	})
 }
 
 func (g *group) reason(name string) string {

@@ -43,8 +43,7 @@ func newHeld(t *testing.T) *held {
 	h := &held{rebuilt: &rebuilt{group: workers(t, &die{}, 1)}}
 	h.UpdatesInPlace = true
 	h.runs()
-	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
-	h.get(owner)
+	owner := read[clusterv1.Machine](h.world, "m-1")
 	h.config = &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{
 		Name: "c-1", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine"))},
 		Annotations: map[string]string{
@@ -100,8 +99,7 @@ func TestUpdateThatIsCalledOff(t *testing.T) {
 	for name, data := range map[string]*string{"after its data was withdrawn": nil, "while it names its data": ptr.To("boot")} {
 		t.Run(name, func(t *testing.T) {
 			h := newHeld(t)
-			owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
-			h.get(owner)
+			owner := read[clusterv1.Machine](h.world, "m-1")
 			h.edit(owner, func() { owner.Spec.Bootstrap.DataSecretName = data })
 			h.expect(true)
 			h.edit(h.config, func() { delete(h.config.Annotations, clusterv1.UpdateInProgressAnnotation) })

@@ -21,14 +21,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
@@ -54,21 +52,17 @@ func TestBeforeOwner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, tc.given)
-			recorder := events.NewFakeRecorder(10)
-			w.Recorder, w.Clock = recorder, clocktesting.NewFakePassiveClock(w.machine.CreationTimestamp.Add(tc.age))
+			recorder := w.record()
+			w.Clock = clocktesting.NewFakePassiveClock(w.machine.CreationTimestamp.Add(tc.age))
 			w.get(w.machine)
 			before := w.machine.DeepCopy()
 			result, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
 			if err != nil || result.RequeueAfter != tc.again {
 				t.Errorf("result is %v, error %v, want another look after %v", result, err, tc.again)
 			}
-			if _, err := w.settle(); err != nil {
-				t.Fatal(err)
-			}
+			w.settled()
 			w.get(w.machine)
-			if len(w.machine.Finalizers) != len(before.Finalizers) {
-				t.Errorf("finalizers are %v", w.machine.Finalizers)
-			}
+			expect.Equal(t, before.Finalizers, w.machine.Finalizers)
 			if !tc.written {
 				if w.machine.ResourceVersion != before.ResourceVersion || len(recorder.Events) > 0 {
 					t.Errorf("the machine was written: %v, %d events", w.machine.Status.Conditions, len(recorder.Events))
@@ -77,9 +71,7 @@ func TestBeforeOwner(t *testing.T) {
 			}
 			w.expect(w.machine, "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef", "owner")
 			w.expect(w.machine, "Ready/False/WaitingForMetal3MachineOwnerRef", "owner")
-			if len(recorder.Events) != 1 {
-				t.Errorf("%d events, want one", len(recorder.Events))
-			}
+			expect.Equal(t, 1, len(recorder.Events))
 		})
 	}
 }
@@ -88,19 +80,13 @@ func TestBeforeOwner(t *testing.T) {
 func TestOwnerComes(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.machine.OwnerReferences = nil }))
 	w.Clock = clocktesting.NewFakePassiveClock(w.machine.CreationTimestamp.Add(ownerDeadline))
-	if _, err := w.settle(); err != nil {
-		t.Fatal(err)
-	}
-	w.get(w.machine)
-	before := w.machine.DeepCopy()
-	w.machine.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: w.owner.Name, UID: w.owner.UID,
-	}}
-	expect.NoError(t, w.server.Client.Patch(t.Context(), w.machine, patch.Locked(before)))
-	m, err := w.settle()
-	expect.NoError(t, err)
+	w.settled()
+	w.edit(w.machine, func() {
+		w.machine.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: w.owner.Name, UID: w.owner.UID,
+		}}
+	})
+	m := w.settled()
 	w.expect(m, "AssociateBareMetalHost/False/HostClaimNotBound", "")
-	if m.Finalizers[0] != infrav1.MachineFinalizer {
-		t.Errorf("finalizers are %v", m.Finalizers)
-	}
+	expect.Equal(t, []string{infrav1.MachineFinalizer}, m.Finalizers)
 }

@@ -18,8 +18,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -67,13 +65,6 @@ func (r *rebuilt) runs() {
 	r.pass(3, "m-1")
 }
 
-func (r *rebuilt) edit(o client.Object, change func()) {
-	r.t.Helper()
-	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
-	change()
-	expect.NoError(r.t, r.server.Client.Patch(r.t.Context(), o, client.MergeFrom(before)))
-}
-
 // play is one step of the hostclaim manager and of the server.
 func (r *rebuilt) play() {
 	r.t.Helper()
@@ -101,10 +92,8 @@ func (r *rebuilt) ask() {
 		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{"value": []byte("fresh")},
 	}
 	r.create(fresh)
-	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
-	r.get(owner)
+	owner, m := read[clusterv1.Machine](r.world, "m-1"), r.machineNamed("m-1")
 	r.edit(owner, func() { owner.Spec.Bootstrap.DataSecretName = ptr.To("boot-2") })
-	m := r.machineNamed("m-1")
 	r.edit(m, func() {
 		m.Spec.Image.URL = "http://x/new"
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.RebuildAnnotation, "1")
@@ -162,22 +151,10 @@ func (r *rebuilt) given(claim *bmov1alpha1.HostClaim) string {
 // TestRebuildSurvivesAManagerThatDiesWithAnyWrite plays a rebuild with a manager that dies with
 // each of its writes, before it arrives and after: the server is wiped once, whatever happens.
 func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
-	for name, begin := range map[string]func(t *testing.T, d *die) *group{
-		"hosts in this cluster":    func(t *testing.T, d *die) *group { t.Helper(); return workers(t, d, 1) },
-		"hosts in another cluster": func(t *testing.T, d *die) *group { t.Helper(); return workers(t, d, 1, withRemoteHost) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			healthy := &die{}
-			writes := (&rebuilt{group: begin(t, healthy)}).rebuild(healthy, 0, false)
-			for at := 1; at <= writes; at++ {
-				for _, arrives := range []bool{true, false} {
-					t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-						d := &die{}
-						(&rebuilt{group: begin(t, d)}).rebuild(d, at, arrives)
-					})
-				}
-			}
-			t.Logf("the rebuild takes %d writes", writes)
+	for name, change := range places {
+		diesWithAnyWrite(t, name, func(t *testing.T, d *die, at int, arrives bool) int {
+			t.Helper()
+			return (&rebuilt{group: workers(t, d, 1, change)}).rebuild(d, at, arrives)
 		})
 	}
 }
@@ -189,22 +166,12 @@ func TestRebuildThatCannotBeginIsNotDone(t *testing.T) {
 	(&rebuilt{group: workers(t, d, 1), stuck: 4}).rebuild(d, 0, false)
 }
 
-// mark has Cluster API write the text of a template, empty to take it off.
+// mark has Cluster API write the text of a template, null to take it off.
 func (r *rebuilt) mark(o client.Object, text string) {
 	r.t.Helper()
+	o.SetNamespace(r.namespace)
 	o.SetName("m-1")
-	r.get(o)
-	r.edit(o, func() {
-		annotations := maps.Clone(o.GetAnnotations())
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		delete(annotations, infrav1.RebuildAnnotation)
-		if text != "" {
-			annotations[infrav1.RebuildAnnotation] = text
-		}
-		o.SetAnnotations(annotations)
-	})
+	merge(r.t, o, `{"metadata":{"annotations":{"`+infrav1.RebuildAnnotation+`":`+text+`}}}`)
 }
 
 // TestTextOfATemplateWipesNothing has the text of a template come and go as Cluster API writes
@@ -212,16 +179,15 @@ func (r *rebuilt) mark(o client.Object, text string) {
 func TestTextOfATemplateWipesNothing(t *testing.T) {
 	for name, change := range map[string]func(r *rebuilt){
 		"after it was seen on both": func(r *rebuilt) {
-			r.mark(&clusterv1.Machine{}, "1")
-			r.mark(&infrav1.Metal3Machine{}, "1")
+			r.mark(&clusterv1.Machine{}, `"1"`)
+			r.mark(&infrav1.Metal3Machine{}, `"1"`)
 			r.pass(2, "m-1")
-			r.mark(&clusterv1.Machine{}, "")
+			r.mark(&clusterv1.Machine{}, `null`)
 			r.pass(2, "m-1")
-			r.mark(&infrav1.Metal3Machine{}, "")
+			r.mark(&infrav1.Metal3Machine{}, `null`)
 		},
 		"when the cache of Machines is behind": func(r *rebuilt) {
-			behind := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
-			r.get(behind)
+			behind := read[clusterv1.Machine](r.world, "m-1")
 			r.Client = r.through(interceptor.Funcs{Get: func(
 				ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption,
 			) error {
@@ -231,8 +197,8 @@ func TestTextOfATemplateWipesNothing(t *testing.T) {
 				}
 				return c.Get(ctx, key, o, options...)
 			}})
-			r.mark(&clusterv1.Machine{}, "1")
-			r.mark(&infrav1.Metal3Machine{}, "1")
+			r.mark(&clusterv1.Machine{}, `"1"`)
+			r.mark(&infrav1.Metal3Machine{}, `"1"`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

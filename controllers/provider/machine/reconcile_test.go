@@ -39,7 +39,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
@@ -69,6 +68,10 @@ func appliesFail(err error) interceptor.Funcs {
 		return err
 	}}
 }
+
+var listsFail = interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+	return errBroken
+}}
 
 func TestReconcileProblems(t *testing.T) {
 	claims := schema.GroupResource{Group: "metal3.io", Resource: "hostclaims"}
@@ -175,30 +178,21 @@ func (w *world) expect(m *infrav1.Metal3Machine, condition, message string) {
 
 func TestReconcileNothing(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.machine = nil }))
-	if m, err := w.settle(); m != nil || err != nil {
-		t.Errorf("a machine that is gone: %v, %v", m, err)
-	}
+	w.goes()
 	w.Secrets.Ensure(w.namespace)
 	whole := w.Client
-	w.Client = w.through(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-		return errBroken
-	}})
+	w.Client = w.through(listsFail)
 	if _, err := w.settle(); err == nil {
 		t.Error("an error about the secrets of the namespace is lost")
 	}
 	w.Client = whole
-	if _, err := w.settle(); err != nil {
-		t.Error(err)
-	}
+	w.settled()
 	w = newWorld(t, interceptor.Funcs{}, newCast())
 	w.WatchFilter = "mine"
-	held := &connections{}
-	w.HostClaims.Remote = held
-	m, err := w.settle()
-	if err != nil || len(m.Finalizers) != 0 || len(m.Status.Conditions) != 0 {
-		t.Errorf("a machine of another watch filter was touched: %v, error %v", m, err)
+	if m := w.settled(); len(m.Finalizers) != 0 || len(m.Status.Conditions) != 0 {
+		t.Errorf("a machine of another watch filter was touched: %v", m)
 	}
-	if held.freed == 0 {
+	if w.there().freed == 0 {
 		t.Error("the connection of a machine that another manager has taken over is held")
 	}
 	for name, calls := range map[string]interceptor.Funcs{
@@ -215,25 +209,15 @@ func TestReconcileNothing(t *testing.T) {
 // TestPause shows that pausing costs one request, and a pass of a paused machine none.
 func TestPause(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.cluster.Spec.Paused = ptr.To(true) }))
-	if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
-		t.Fatal(err)
-	}
+	w.once()
 	w.get(w.machine)
 	w.expect(w.machine, "Paused/True/Paused", "Cluster \"a\" is paused")
 	if len(w.machine.Finalizers) != 0 {
 		t.Errorf("finalizers are %v", w.machine.Finalizers)
 	}
-	before := w.machine.ResourceVersion
-	m, err := w.settle()
-	if err != nil || m.ResourceVersion != before {
-		t.Errorf("a paused machine was written: %v, error %v", m, err)
-	}
-	running := w.cluster.DeepCopy()
-	running.Spec.Paused = nil
-	expect.NoError(t, w.server.Client.Patch(t.Context(), running, patch.Locked(w.cluster)))
-	if m, err = w.settle(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Equal(t, w.machine.ResourceVersion, w.settled().ResourceVersion)
+	w.edit(w.cluster, func() { w.cluster.Spec.Paused = nil })
+	m := w.settled()
 	w.expect(m, "Paused/False/NotPaused", "")
 	w.expect(m, "AssociateBareMetalHost/False/HostClaimNotBound", "")
 }
@@ -243,35 +227,14 @@ func TestReconcilePause(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(running, func(c *cast) { c.cluster.Spec.Paused = ptr.To(true) }))
 	whole := w.Client
 	w.Client = w.through(patchesFail[*bmov1alpha1.HostClaim](errBroken))
-	m, err := w.settle()
-	if err == nil {
-		t.Error("a claim that cannot be paused is no error")
-	}
-	w.expect(m, "AssociateBareMetalHost/False/BareMetalHostPauseAnnotationSetFailed", "cannot be paused")
+	w.expect(w.fails(), "AssociateBareMetalHost/False/BareMetalHostPauseAnnotationSetFailed", "cannot be paused")
 	w.Client = whole
-	if m, err = w.settle(); err != nil {
-		t.Fatal(err)
-	}
-	if c := meta.FindStatusCondition(m.Status.Conditions, "AssociateBareMetalHost"); c != nil {
+	if c := meta.FindStatusCondition(w.settled().Status.Conditions, "AssociateBareMetalHost"); c != nil {
 		t.Errorf("after the claim was paused, the machine still says %v", c)
 	}
 	w.get(w.claim)
 	if _, paused := w.claim.Annotations[clusterv1.PausedAnnotation]; !paused {
 		t.Error("the claim was not paused")
-	}
-}
-
-func TestComplaint(t *testing.T) {
-	data := &infrav1.Metal3Data{}
-	if reason, message := complaint(data, ""); reason != "" || message != "" {
-		t.Errorf("data that says nothing says %s: %s", reason, message)
-	}
-	if reason, message := complaint(data, "no pool"); reason != infrav1.RenderingFailedReason || message != "no pool" {
-		t.Errorf("data with an error says %s: %s", reason, message)
-	}
-	data.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "PoolNotFound", Message: "no IPPool x"}}
-	if reason, message := complaint(data, "no pool"); reason != "PoolNotFound" || message != "no IPPool x" {
-		t.Errorf("data with a condition says %s: %s", reason, message)
 	}
 }
 

@@ -18,7 +18,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -29,9 +28,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -39,7 +37,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
@@ -75,14 +72,28 @@ func beyond(t *testing.T, calls interceptor.Funcs, change ...func(*cast)) (*worl
 	return w, there
 }
 
-// begin has the machine record where its claim will be, and make it.
-func (w *world) begin() {
-	w.t.Helper()
-	for range 2 {
-		if _, err := w.settle(); err != nil {
-			w.t.Fatal(err)
-		}
+// claimed is a world whose machine has recorded where its claim is, and made it.
+func claimed(t *testing.T) (*world, *bmov1alpha1.HostClaim) {
+	t.Helper()
+	w, there := beyond(t, interceptor.Funcs{})
+	w.settled()
+	w.settled()
+	return w, &claimsAre(t, there, 1)[0]
+}
+
+// claimsAre are the claims of a namespace, which must be so many.
+func claimsAre(t *testing.T, namespace string, n int) []bmov1alpha1.HostClaim {
+	t.Helper()
+	claims := claimsIn(t, &server, namespace)
+	if len(claims) != n {
+		t.Fatalf("claims are %v, want %d", claims, n)
 	}
+	return claims
+}
+
+// forget has the connection show no claims.
+func (c *connections) forget() {
+	c.site.Client = interceptor.NewClient(c.site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
 }
 
 func claimsIn(t *testing.T, server *apitest.Server, namespace string) []bmov1alpha1.HostClaim {
@@ -120,14 +131,9 @@ func twoManagementClusters(t *testing.T, second, hosts *apitest.Server) {
 		w.HostClaims.Remote = siteIn(t, hosts, there, interceptor.Funcs{})
 		worlds[name] = w
 	}
-	uids := map[string]string{}
-	for _, round := range []int{1, 2} {
-		for name, w := range worlds {
-			m, err := w.settle()
-			if err != nil {
-				t.Fatalf("%s, round %d: %v", name, round, err)
-			}
-			uids[name] = string(m.UID)
+	for range 2 {
+		for _, w := range worlds {
+			w.settled()
 		}
 	}
 	claims := claimsIn(t, hosts, there)
@@ -137,14 +143,10 @@ func twoManagementClusters(t *testing.T, second, hosts *apitest.Server) {
 	w := worlds["first"]
 	w.get(w.machine)
 	expect.NoError(t, w.server.Client.Delete(t.Context(), w.machine))
-	if m, err := w.settle(); m != nil || err != nil {
-		t.Fatalf("machine is %v, error %v", m, err)
-	}
-	if _, err := worlds["second"].settle(); err != nil {
-		t.Fatal(err)
-	}
-	if left := claimsIn(t, hosts, there); len(left) != 1 || string(left[0].Spec.ConsumerRef.UID) != uids["second"] {
-		t.Errorf("claims left are %v, of %v", left, uids)
+	w.goes()
+	worlds["second"].settled()
+	if left := claimsIn(t, hosts, there); len(left) != 1 || left[0].Spec.ConsumerRef.UID != worlds["second"].machine.UID {
+		t.Errorf("claims left are %v", left)
 	}
 }
 
@@ -164,38 +166,29 @@ func TestRecordBeforeClaim(t *testing.T) {
 		if _, err := w.settle(); err == nil || !recording {
 			t.Errorf("error is %v, tried to record: %v", err, recording)
 		}
-		if claims := claimsIn(t, &server, there); len(claims) != 0 {
-			t.Errorf("claims are %v", claims)
-		}
+		claimsAre(t, there, 0)
 	})
 	t.Run("a machine that was changed meanwhile is looked at again", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{})
 		once := false
-		w.HostClaims.Remote.(*connections).site.Live = touching{w, &once} //nolint:forcetypeassert // see beyond
+		w.there().site.Live = touching{w, &once}
 		w.Live = touching{w, &once}
 		for range 2 { // finalizer, record
-			if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
-				t.Fatal(err)
-			}
+			w.once()
 		}
 		w.get(w.machine)
 		if w.machine.Annotations[infrav1.OriginKey] != "" || !once {
 			t.Errorf("the record was written over a change: %v", w.machine.Annotations)
 		}
-		if claims := claimsIn(t, &server, there); len(claims) != 0 {
-			t.Errorf("claims are %v", claims)
-		}
+		claimsAre(t, there, 0)
 	})
 	t.Run("a local claim that the cache does not show keeps the machine in its cluster", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{}, running)
 		w.claimCache = w.through(blind())
-		if _, err := w.settle(); err != nil {
-			t.Fatal(err)
-		}
+		w.settled()
+		claimsAre(t, there, 0)
 		w.get(w.machine)
-		if claims := claimsIn(t, &server, there); len(claims) != 0 || w.machine.Annotations[infrav1.OriginKey] != "" {
-			t.Errorf("claims are %v, annotations %v", claims, w.machine.Annotations)
-		}
+		expect.Equal(t, "", w.machine.Annotations[infrav1.OriginKey])
 	})
 }
 
@@ -220,6 +213,11 @@ func (o touching) List(ctx context.Context, into client.ObjectList, opts ...clie
 	return o.w.server.Client.List(ctx, into, opts...)
 }
 
+var (
+	unreachable = identity.Problem{Reason: "Unreachable", Message: "no answer"}
+	connecting  = identity.Problem{Reason: "Connecting", Message: "m"}
+)
+
 // TestRemoteProblems shows what becomes of a machine whose claim cannot be used.
 func TestRemoteProblems(t *testing.T) {
 	tests := map[string]struct {
@@ -228,20 +226,12 @@ func TestRemoteProblems(t *testing.T) {
 		condition string
 		message   string
 	}{
-		"a problem of the connection is told": {
-			answer:    &identity.Problem{Reason: "Unreachable", Message: "no answer"},
-			condition: "IdentityReady/False/Unreachable", message: "no answer",
+		"a problem of the connection makes the machine unready": {
+			answer: &unreachable, condition: "Ready/False/Unreachable", message: "no answer",
 		},
-		"it makes the machine unready": {
-			answer:    &identity.Problem{Reason: "Unreachable", Message: "no answer"},
-			condition: "Ready/False/Unreachable", message: "no answer",
-		},
-		"a first connection is waited for": {
-			answer:    &identity.Problem{Reason: "Connecting", Message: "m"},
-			condition: "IdentityReady/False/Connecting",
-		},
+		"a first connection is waited for": {answer: &connecting, condition: "IdentityReady/False/Connecting"},
 		"what was known stands while the connection is made again": {
-			answer: &identity.Problem{Reason: "Connecting", Message: "m"},
+			answer: &connecting,
 			change: func(c *cast) {
 				c.machine.Status.Conditions = []metav1.Condition{{Type: "IdentityReady", Status: "True", Reason: "Connected", LastTransitionTime: noon}}
 			},
@@ -260,85 +250,68 @@ func TestRemoteProblems(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			change := []func(*cast){}
-			if tc.change != nil {
-				change = append(change, tc.change)
-			}
-			w, there := beyond(t, interceptor.Funcs{}, change...)
-			w.HostClaims.Remote.(*connections).problem = tc.answer //nolint:forcetypeassert // see beyond
-			m, err := w.settle()
-			if err != nil {
-				t.Errorf("error is %v", err)
-			}
-			w.expect(m, tc.condition, tc.message)
-			if claims := append(claimsIn(t, &server, there), claimsIn(t, &server, w.namespace)...); len(claims) != 0 {
-				t.Errorf("claims are %v", claims)
-			}
+			w, there := beyond(t, interceptor.Funcs{}, func(c *cast) {
+				if tc.change != nil {
+					tc.change(c)
+				}
+			})
+			w.there().problem = tc.answer
+			w.expect(w.settled(), tc.condition, tc.message)
+			claimsAre(t, there, 0)
+			claimsAre(t, w.namespace, 0)
 		})
 	}
 }
 
+// merge changes an object by a merge patch.
+func merge(t *testing.T, o client.Object, content string) {
+	t.Helper()
+	expect.NoError(t, server.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(content))))
+}
+
 // TestRemoteDeletion shows what is looked at before a machine is let go.
 func TestRemoteDeletion(t *testing.T) {
-	// claimed settles a machine with a remote claim, which is held, and deletes it.
-	claimed := func(t *testing.T) (*world, *bmov1alpha1.HostClaim) {
+	// held deletes a machine with a remote claim, which is held.
+	held := func(t *testing.T) (*world, *bmov1alpha1.HostClaim) {
 		t.Helper()
-		w, there := beyond(t, interceptor.Funcs{})
-		w.begin()
-		claims := claimsIn(t, &server, there)
-		if len(claims) != 1 {
-			t.Fatalf("claims are %v", claims)
-		}
-		hold := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["`+infrav1.HostClaimFinalizer+`"]}}`))
-		expect.NoError(t, server.Client.Patch(t.Context(), &claims[0], hold))
+		w, claim := claimed(t)
+		merge(t, claim, `{"metadata":{"finalizers":["`+infrav1.HostClaimFinalizer+`"]}}`)
 		expect.NoError(t, server.Client.Delete(t.Context(), w.machine))
-		return w, &claims[0]
+		return w, claim
 	}
 	deleting := func(t *testing.T, w *world, claim *bmov1alpha1.HostClaim) {
 		t.Helper()
-		m, err := w.settle()
-		if err != nil || m == nil {
-			t.Fatalf("machine is %v, error %v", m, err)
+		if w.settled() == nil {
+			t.Fatal("the machine is gone")
 		}
 		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil || claim.DeletionTimestamp == nil {
 			t.Errorf("claim is not being deleted: %v", err)
 		}
 	}
-	there := func(w *world) *connections { return w.HostClaims.Remote.(*connections) } //nolint:forcetypeassert // see beyond
 	t.Run("a claim that the cache does not show is found and deleted", func(t *testing.T) {
-		w, claim := claimed(t)
-		there(w).site.Client = interceptor.NewClient(there(w).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
+		w, claim := held(t)
+		w.there().forget()
 		deleting(t, w, claim)
 	})
 	t.Run("a claim that has lost its label is found and deleted", func(t *testing.T) {
-		w, claim := claimed(t)
-		strip := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":null}}`))
-		expect.NoError(t, server.Client.Patch(t.Context(), claim, strip))
+		w, claim := held(t)
+		merge(t, claim, `{"metadata":{"labels":null}}`)
 		deleting(t, w, claim)
 	})
 	t.Run("a claim under another name is found by its origin", func(t *testing.T) {
-		w, claim := claimed(t)
+		w, claim := held(t)
 		other := claim.DeepCopy()
 		other.ObjectMeta = metav1.ObjectMeta{Namespace: claim.Namespace, Name: "kept", Labels: claim.Labels, Finalizers: claim.Finalizers}
 		server.Create(t, other)
-		claim.Finalizers = nil
-		drop := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		expect.NoError(t, errors.Join(server.Client.Patch(t.Context(), claim, drop), server.Client.Delete(t.Context(), claim)))
+		merge(t, claim, `{"metadata":{"finalizers":null}}`)
+		expect.NoError(t, server.Client.Delete(t.Context(), claim))
 		deleting(t, w, other)
 	})
 	t.Run("a machine stays while the other cluster cannot be read", func(t *testing.T) {
-		w, _ := claimed(t)
-		there(w).site.Client = interceptor.NewClient(there(w).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
-		there(w).site.Live = interceptor.NewClient(server.Client, interceptor.Funcs{
-			List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-				return errBroken
-			},
-		})
-		m, err := w.settle()
-		if err == nil || m == nil {
-			t.Fatalf("machine is %v, error %v", m, err)
-		}
-		w.expect(m, "HostClaimReady/False/DeletionFailed", "cannot be read")
+		w, _ := held(t)
+		w.there().forget()
+		w.there().site.Live = interceptor.NewClient(server.Client, listsFail)
+		w.expect(w.fails(), "HostClaimReady/False/DeletionFailed", "cannot be read")
 	})
 }
 
@@ -348,32 +321,21 @@ func TestForgedRecordOpensNoConnection(t *testing.T) {
 	w, _ := beyond(t, interceptor.Funcs{}, func(c *cast) {
 		c.machine.Finalizers, c.machine.OwnerReferences = []string{infrav1.MachineFinalizer}, nil
 	})
-	before := w.machine.DeepCopy()
 	record := identity.NewRecord(claims.OwnerOf(w.machine), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: "n"}, "o-1")
-	w.machine.Annotations = record.Annotations()
-	expect.NoError(t, server.Client.Patch(t.Context(), w.machine, patch.Locked(before)))
-	m, err := w.settle()
-	expect.NoError(t, err)
-	w.expect(m, "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef", "")
-	if c := w.HostClaims.Remote.(*connections); len(c.asked) != 0 || c.freed == 0 { //nolint:forcetypeassert // see beyond
+	w.edit(w.machine, func() { w.machine.Annotations = record.Annotations() })
+	w.expect(w.settled(), "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef", "")
+	if c := w.there(); len(c.asked) != 0 || c.freed == 0 {
 		t.Errorf("asked for connections %v, gave up %d", c.asked, c.freed)
 	}
 }
 
 // TestConflictsOfAnotherCluster has another cluster answer every write with a conflict.
 func TestConflictsOfAnotherCluster(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "hostclaims"}, "c", errBroken)
-	w, _ := beyond(t, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-		return conflict
-	}})
+	w, _ := beyond(t, appliesFail(apierrors.NewConflict(schema.GroupResource{Resource: "hostclaims"}, "c", errBroken)))
 	for range 4 { // the first one writes the finalizer
-		if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
-			t.Fatal(err)
-		}
+		w.once()
 	}
-	if got := testutil.ToFloat64(w.Metrics.stale); got != 3 {
-		t.Errorf("counted %v stale decisions", got)
-	}
+	expect.Equal(t, 3, testutil.ToFloat64(w.Metrics.stale))
 	w.get(w.machine)
 	if c := w.machine.Status.Conditions; len(c) != 1 || c[0].Type != infrav1.IdentityReadyCondition || c[0].Status != metav1.ConditionTrue {
 		t.Errorf("passes that decided on an old claim have reported %v, want the connection alone", c)
@@ -384,13 +346,10 @@ func TestConflictsOfAnotherCluster(t *testing.T) {
 // machine had its server.
 func TestLocalClaimIsKept(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(running, withRemoteHost))
-	m, err := w.settle()
-	expect.NoError(t, err)
+	m := w.settled()
 	w.expect(m, "IdentityReady/True/NotUsed", `Secret "hosts"`)
 	w.expect(m, "Ready/True/Ready", `Secret "hosts"`)
-	if c := w.HostClaims.Remote.(*connections); len(c.asked) != 0 { //nolint:forcetypeassert // see newWorld
-		t.Errorf("asked for connections %v", c.asked)
-	}
+	expect.Equal(t, nil, w.there().asked)
 }
 
 // TestUnserved shows machines in a cluster that serves no claims.
@@ -398,9 +357,7 @@ func TestUnserved(t *testing.T) {
 	t.Run("one that asks for a host of it is told so", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast())
 		w.HostClaims.Local = served(false)
-		m, err := w.settle()
-		expect.NoError(t, err)
-		w.expect(m, "AssociateBareMetalHost/False/HostClaimAPIMissing", "identityRef")
+		w.expect(w.settled(), "AssociateBareMetalHost/False/HostClaimAPIMissing", "identityRef")
 		if woken := w.mapper().waitingForKinds(t.Context()); !slices.Contains(woken, request(w.namespace, "m-1")) {
 			t.Errorf("woken by the kinds are %v", woken)
 		}
@@ -408,17 +365,14 @@ func TestUnserved(t *testing.T) {
 	t.Run("one whose hosts are in another cluster does not mind", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{})
 		w.HostClaims.Local = served(false)
-		w.begin()
-		if claims := claimsIn(t, &server, there); len(claims) != 1 {
-			t.Errorf("claims are %v", claims)
-		}
+		w.settled()
+		w.settled()
+		claimsAre(t, there, 1)
 	})
 	t.Run("one that is deleted gives back its data and goes", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
 		w.HostClaims.Local = served(false)
-		if m, err := w.settle(); m != nil || err != nil {
-			t.Fatalf("machine is %v, error %v", m, err)
-		}
+		w.goes()
 		if w.get(w.dataClaim); w.dataClaim.DeletionTimestamp == nil {
 			t.Error("the data was not given back")
 		}
@@ -426,9 +380,8 @@ func TestUnserved(t *testing.T) {
 	t.Run("one that is paused is left alone", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.cluster.Spec.Paused = ptr.To(true) }))
 		w.HostClaims.Local = served(false)
-		m, err := w.settle()
-		if err != nil || meta.FindStatusCondition(m.Status.Conditions, "AssociateBareMetalHost") != nil {
-			t.Errorf("conditions are %v, error %v", m.Status.Conditions, err)
+		if c := w.settled().Status.Conditions; meta.FindStatusCondition(c, "AssociateBareMetalHost") != nil {
+			t.Errorf("conditions are %v", c)
 		}
 	})
 }
@@ -446,17 +399,9 @@ func TestForeignRemoteClaim(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			recorded := false
-			w, there := beyond(t, interceptor.Funcs{Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-				if !recorded {
-					return errBroken
-				}
-				return c.Apply(ctx, o, opts...)
-			}})
-			if _, err := w.settle(); err == nil {
-				t.Fatal("the claim was made")
-			}
-			recorded = true
+			w, there := beyond(t, appliesFail(errBroken))
+			w.fails() // after it was recorded where the claim is to be
+			w.HostClaims.Remote = siteIn(t, &server, there, interceptor.Funcs{})
 			w.get(w.machine)
 			claim := claims.RemoteName("m-1", w.machine.Annotations[infrav1.OriginKey])
 			foreign := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: claim}}
@@ -465,52 +410,30 @@ func TestForeignRemoteClaim(t *testing.T) {
 			}
 			server.Create(t, foreign)
 			if tc.unseen {
-				w.HostClaims.Remote.(*connections).site.Client = interceptor.NewClient( //nolint:forcetypeassert // see beyond
-					w.HostClaims.Remote.(*connections).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
+				w.there().forget()
 			}
-			m, err := w.settle()
-			if err == nil {
-				t.Error("the pass is not repeated")
-			}
-			w.expect(m, "AssociateBareMetalHost/False/HostClaimNameTaken", claim)
-			if claims := claimsIn(t, &server, there); len(claims) != 1 || claims[0].Spec.ConsumerRef != nil {
-				t.Errorf("claims are %v", claims)
+			w.expect(w.fails(), "AssociateBareMetalHost/False/HostClaimNameTaken", claim)
+			if left := claimsAre(t, there, 1)[0]; left.Spec.ConsumerRef != nil {
+				t.Errorf("claim is %v", left)
 			}
 		})
 	}
 }
 
-// TestAbandonment shows what is reported about a claim that is left behind.
+// TestAbandonment shows that a machine leaves its claim behind only once it is known that the claim cannot be
+// deleted, and does not report that its host was given back.
 func TestAbandonment(t *testing.T) {
-	w, _ := beyond(t, interceptor.Funcs{})
-	w.begin()
-	w.get(w.machine)
-	abandon := client.RawPatch("application/merge-patch+json", []byte(
-		`{"metadata":{"annotations":{"`+infrav1.AbandonClaimAnnotation+`":"true","`+infrav1.HostAnnotation+`":"infra/h"}}}`))
-	expect.NoError(t, errors.Join(server.Client.Patch(t.Context(), w.machine, abandon), server.Client.Delete(t.Context(), w.machine)))
-	there := w.HostClaims.Remote.(*connections) //nolint:forcetypeassert // see beyond
-	there.problem = &identity.Problem{Reason: "Connecting", Message: "m"}
-	m, err := w.settle()
-	if err != nil || m == nil || meta.FindStatusCondition(m.Status.Conditions, "HostClaimReady") != nil {
-		t.Fatalf("before it is known whether the claim can be deleted, the machine is %v, error %v", m, err)
+	w, _ := claimed(t)
+	merge(t, w.machine, `{"metadata":{"annotations":{"`+infrav1.AbandonClaimAnnotation+`":"true","`+infrav1.HostAnnotation+`":"infra/h"}}}`)
+	expect.NoError(t, server.Client.Delete(t.Context(), w.machine))
+	w.there().problem = &connecting
+	if m := w.settled(); m == nil || meta.FindStatusCondition(m.Status.Conditions, "HostClaimReady") != nil {
+		t.Fatalf("before it is known whether the claim can be deleted, the machine is %v", m)
 	}
-	there.problem = &identity.Problem{Reason: "Unreachable", Message: "no answer"}
-	recorder := events.NewFakeRecorder(10)
-	w.Recorder = recorder
-	if m, err := w.settle(); m != nil || err != nil {
-		t.Fatalf("machine is %v, error %v", m, err)
-	}
-	close(recorder.Events)
-	var said []string
-	for e := range recorder.Events {
-		said = append(said, e)
-	}
-	if strings.Contains(strings.Join(said, "\n"), "Released") {
-		t.Errorf("events %v say that the host was given back", said)
-	}
-	for _, part := range []string{"Warning ClaimAbandoned", "m-1-", "https://hosts.example"} {
-		if !strings.Contains(strings.Join(said, "\n"), part) {
-			t.Errorf("events %v do not say %q", said, part)
-		}
+	w.there().problem = &unreachable
+	recorder := w.record()
+	w.goes()
+	if said := <-recorder.Events; !strings.HasPrefix(said, "Warning ClaimAbandoned") || len(recorder.Events) > 0 {
+		t.Errorf("event %q, and %d more", said, len(recorder.Events))
 	}
 }

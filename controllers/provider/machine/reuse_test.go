@@ -18,11 +18,9 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,30 +106,19 @@ func (g *group) expectReserved(claim *bmov1alpha1.HostClaim) {
 		if claim.Labels[infrav1.OriginKey] != string(g.keeper.UID) || len(claim.OwnerReferences) > 0 {
 			g.t.Errorf("reserved claim: %+v", claim.ObjectMeta)
 		}
-	} else if diff := cmp.Diff([]metav1.OwnerReference{g.keeper}, claim.OwnerReferences); diff != "" {
-		g.t.Errorf("owners (-want +got):\n%s", diff)
+	} else {
+		expect.Equal(g.t, []metav1.OwnerReference{g.keeper}, claim.OwnerReferences)
 	}
 }
 
 // TestReuseSurvivesAManagerThatDiesWithAnyWrite plays the replacement with a manager that dies
 // with each of its writes, before it arrives and after.
 func TestReuseSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
-	for name, begin := range map[string]func(t *testing.T, d *die) *group{
-		"hosts in this cluster":    func(t *testing.T, d *die) *group { t.Helper(); return workers(t, d, 1) },
-		"hosts in another cluster": func(t *testing.T, d *die) *group { t.Helper(); return controlPlane(t, d, 1, withRemoteHost) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			healthy := &die{}
-			writes := begin(t, healthy).replace(healthy, 0, false)
-			for at := 1; at <= writes; at++ {
-				for _, arrives := range []bool{true, false} {
-					t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-						d := &die{}
-						begin(t, d).replace(d, at, arrives)
-					})
-				}
-			}
-			t.Logf("the replacement takes %d writes", writes)
+	keepers := map[string]func(*testing.T, *die, int32, ...func(*cast)) *group{"hosts in this cluster": workers, "hosts in another cluster": controlPlane}
+	for name, change := range places {
+		diesWithAnyWrite(t, name, func(t *testing.T, d *die, at int, arrives bool) int {
+			t.Helper()
+			return keepers[name](t, d, 1, change).replace(d, at, arrives)
 		})
 	}
 }
@@ -146,51 +133,32 @@ func (g *group) expect(reserved, deleted string) {
 
 // TestNotReserved shows when the claim of a machine is deleted as ever.
 func TestNotReserved(t *testing.T) {
+	deletes := func(g *group, o client.Object) {
+		g.edit(o, func() { o.SetFinalizers([]string{"example.com/x"}) })
+		expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), o))
+	}
 	template := func(g *group) *infrav1.Metal3MachineTemplate {
-		o := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "template"}}
-		g.get(o)
-		return o
-	}
-	change := func(g *group, o client.Object, edit func()) {
-		before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
-		edit()
-		expect.NoError(g.t, g.server.Client.Patch(g.t.Context(), o, client.MergeFrom(before)))
-	}
-	owner := func(g *group) *clusterv1.Machine {
-		o := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
-		g.get(o)
-		return o
+		return read[infrav1.Metal3MachineTemplate](g.world, "template")
 	}
 	deployment := func(g *group) *clusterv1.MachineDeployment {
-		o := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "workers"}}
-		g.get(o)
-		return o
+		return read[clusterv1.MachineDeployment](g.world, "workers")
 	}
+	owner := func(g *group) *clusterv1.Machine { return read[clusterv1.Machine](g.world, "m-1") }
 	tests := map[string]func(g *group){
-		"nodeReuse was switched off": func(g *group) { o := template(g); change(g, o, func() { o.Spec.NodeReuse = ptr.To(false) }) },
-		"the template is gone": func(g *group) {
-			expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), template(g)))
-		},
-		"the group shrinks": func(g *group) { o := deployment(g); change(g, o, func() { o.Spec.Replicas = ptr.To[int32](0) }) },
+		"nodeReuse was switched off": func(g *group) { o := template(g); g.edit(o, func() { o.Spec.NodeReuse = ptr.To(false) }) },
+		"the template is gone":       func(g *group) { expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), template(g))) },
+		"the group shrinks":          func(g *group) { o := deployment(g); g.edit(o, func() { o.Spec.Replicas = ptr.To[int32](0) }) },
 		"the deployment is of another Cluster": func(g *group) {
 			o := deployment(g)
-			change(g, o, func() { o.Spec.ClusterName = "b" })
+			g.edit(o, func() { o.Spec.ClusterName = "b" })
 		},
-		"the deployment is being deleted": func(g *group) {
-			o := deployment(g)
-			change(g, o, func() { o.Finalizers = []string{"example.com/x"} })
-			expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), o))
-		},
-		"the Cluster is being deleted": func(g *group) {
-			g.get(g.cluster)
-			change(g, g.cluster, func() { g.cluster.Finalizers = []string{"example.com/x"} })
-			expect.NoError(g.t, g.server.Client.Delete(g.t.Context(), g.cluster))
-		},
+		"the deployment is being deleted": func(g *group) { deletes(g, deployment(g)) },
+		"the Cluster is being deleted":    func(g *group) { deletes(g, g.cluster) },
 		"the MachineSet has no deployment": func(g *group) {
 			o := owner(g)
-			change(g, o, func() { delete(o.Labels, clusterv1.MachineDeploymentNameLabel) })
+			g.edit(o, func() { delete(o.Labels, clusterv1.MachineDeploymentNameLabel) })
 		},
-		"the Machine has no controller": func(g *group) { o := owner(g); change(g, o, func() { o.OwnerReferences = nil }) },
+		"the Machine has no controller": func(g *group) { o := owner(g); g.edit(o, func() { o.OwnerReferences = nil }) },
 		"a health check has given the Machine up": func(g *group) {
 			o := owner(g)
 			before := o.DeepCopy()
@@ -199,7 +167,7 @@ func TestNotReserved(t *testing.T) {
 		},
 		"the claim is marked as unhealthy": func(g *group) {
 			o := g.claimed("m-1")
-			change(g, o, func() { metav1.SetMetaDataAnnotation(&o.ObjectMeta, infrav1.UnhealthyClaimAnnotation, "true") })
+			g.edit(o, func() { metav1.SetMetaDataAnnotation(&o.ObjectMeta, infrav1.UnhealthyClaimAnnotation, "true") })
 		},
 		"the next machine has a server": func(g *group) {
 			g.add("m-2")
@@ -225,10 +193,7 @@ func TestNotReserved(t *testing.T) {
 func TestControlPlaneThatIsNotTheOneOfTheCluster(t *testing.T) {
 	g := controlPlane(t, &die{}, 1)
 	g.controller.Name = "other"
-	g.add("m-1")
-	g.run("m-1")
-	g.remove("m-1")
-	g.pass(3, "m-1")
+	g.leave()
 	g.expect("", "m-1")
 }
 
@@ -238,11 +203,7 @@ func TestLetGo(t *testing.T) {
 	groups(t, func(t *testing.T, begin func(*testing.T, *die, int32) *group) {
 		t.Helper()
 		g := begin(t, &die{}, 1)
-		g.add("m-1")
-		g.run("m-1")
-		claim := g.claimed("m-1").Name
-		g.remove("m-1")
-		g.pass(3, "m-1")
+		claim := g.leave().Name
 		g.expect(claim, "")
 		g.add("m-2", func(c *cast) {
 			c.machine.Spec.HostSelector = &infrav1.HostSelector{MatchLabels: map[string]string{"rack": "2"}}
@@ -264,16 +225,9 @@ func TestReservationsEndWithTheirCluster(t *testing.T) {
 	groups(t, func(t *testing.T, begin func(*testing.T, *die, int32) *group) {
 		t.Helper()
 		g := begin(t, &die{}, 1)
-		g.add("m-1")
-		g.run("m-1")
-		claim := g.claimed("m-1").Name
-		g.remove("m-1")
-		g.pass(3, "m-1")
+		claim := g.leave().Name
 		g.expect(claim, "")
-		g.get(g.cluster)
-		before := g.cluster.DeepCopy()
-		g.cluster.Finalizers = []string{"example.com/x"}
-		expect.NoError(t, g.server.Client.Patch(t.Context(), g.cluster, client.MergeFrom(before)))
+		g.edit(g.cluster, func() { g.cluster.Finalizers = []string{"example.com/x"} })
 		expect.NoError(t, g.server.Client.Delete(t.Context(), g.cluster))
 		g.pass(2, "m-1")
 		g.expect("", claim)
@@ -324,10 +278,7 @@ func TestAdoptersNeverShare(t *testing.T) {
 // its write.
 func TestAdoptionIsLocked(t *testing.T) {
 	g := workers(t, &die{}, 1)
-	g.add("m-1")
-	g.run("m-1")
-	g.remove("m-1")
-	g.pass(3, "m-1")
+	g.leave()
 	g.rest()
 	g.add("m-2")
 	g.pass(1, "m-2")
@@ -337,12 +288,10 @@ func TestAdoptionIsLocked(t *testing.T) {
 			if claim, ok := o.(*bmov1alpha1.HostClaim); ok && !raced {
 				raced = true
 				rival := claimsIn(g.t, g.server, g.site)[0]
-				before := rival.DeepCopy()
-				rival.Spec.ConsumerRef = claim.Spec.ConsumerRef.DeepCopy()
-				rival.Spec.ConsumerRef.UID = "rival"
-				if err := g.server.Client.Patch(ctx, &rival, client.MergeFrom(before)); err != nil {
-					return err
-				}
+				g.edit(&rival, func() {
+					rival.Spec.ConsumerRef = claim.Spec.ConsumerRef.DeepCopy()
+					rival.Spec.ConsumerRef.UID = "rival"
+				})
 			}
 			return c.Patch(ctx, o, p, options...)
 		},
@@ -380,21 +329,16 @@ func TestForgedReservation(t *testing.T) {
 // has adopted meanwhile, under the same UID.
 func TestLeaverOnOldFactsDeletesNoClaimOfAnother(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(running))
-	claim := &bmov1alpha1.HostClaim{}
-	claim.Name = claims.Name("m-1")
-	w.get(claim)
-	seen := claim.DeepCopy()
-	adopted := claim.DeepCopy()
-	adopted.Spec.ConsumerRef.Name, adopted.Spec.ConsumerRef.UID = "m-2", "uid-2"
-	expect.NoError(t, w.Client.Patch(t.Context(), adopted, client.MergeFrom(claim)))
+	w.get(w.claim)
+	seen := w.claim.DeepCopy()
+	w.edit(w.claim, func() { w.claim.Spec.ConsumerRef.Name, w.claim.Spec.ConsumerRef.UID = "m-2", "uid-2" })
 	w.HostClaims.Client, w.HostClaims.Live = w.Client, w.Live
 	at, _, err := w.HostClaims.For(t.Context(), hostclaims.Machine{Now: w.machine})
 	expect.NoError(t, err)
 	if err := at.Delete(t.Context(), seen); !apierrors.IsConflict(err) {
 		t.Errorf("the error is %v, want a conflict", err)
 	}
-	w.get(claim)
-	if !claim.DeletionTimestamp.IsZero() {
+	if w.get(w.claim); !w.claim.DeletionTimestamp.IsZero() {
 		t.Error("the claim of another machine is deleted")
 	}
 }

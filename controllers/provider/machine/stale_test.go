@@ -25,7 +25,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -64,16 +63,9 @@ func late() interceptor.Funcs {
 // second time what another one has announced.
 func TestStaleMachine(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(running, func(c *cast) { c.machine.Finalizers = []string{infrav1.MachineFinalizer} }))
-	recorder := events.NewFakeRecorder(100)
-	w.Recorder = recorder
-	reconcile := func() {
-		t.Helper()
-		if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	recorder := w.record()
 	w.get(w.machine)
-	reconcile()
+	w.once()
 	w.Client = w.through(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 		if m, stale := o.(*infrav1.Metal3Machine); stale {
 			w.machine.DeepCopyInto(m)
@@ -81,7 +73,7 @@ func TestStaleMachine(t *testing.T) {
 		}
 		return c.Get(ctx, key, o, opts...)
 	}})
-	reconcile()
+	w.once()
 	reasons := map[string]int{}
 	for len(recorder.Events) > 0 {
 		reasons[strings.Fields(<-recorder.Events)[1]]++
@@ -100,11 +92,8 @@ func TestLostHostIsAnnouncedOnce(t *testing.T) {
 			Type: "Associated", Status: metav1.ConditionFalse, Reason: "MissingBareMetalHost", LastTransitionTime: noon,
 		}}
 	}))
-	recorder := events.NewFakeRecorder(100)
-	w.Recorder = recorder
-	for _, reads := range []interceptor.Funcs{{}, {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-		return errBroken
-	}}, {}} {
+	recorder := w.record()
+	for _, reads := range []interceptor.Funcs{{}, listsFail, {}} {
 		w.claimCache = w.through(reads)
 		_, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
 		if broken := reads.List != nil; broken != (err != nil) {
@@ -128,9 +117,7 @@ func TestStaleClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, newCast(running, func(c *cast) { c.machine.Spec.FailureDomain = "row-2" }))
 			w.claimCache = w.through(cache)
-			if _, err := w.settle(); err != nil {
-				t.Fatal(err)
-			}
+			w.settled()
 			w.get(w.claim)
 			if w.claim.Spec.Image == nil || !w.claim.Spec.PoweredOn || w.claim.Spec.FailureDomain != "" {
 				t.Errorf("the claim became %v", w.claim.Spec)
@@ -141,16 +128,12 @@ func TestStaleClaims(t *testing.T) {
 
 func TestReconcileDeletion(t *testing.T) {
 	t.Run("a machine without a claim goes, even without its Machine", func(t *testing.T) {
-		if m, err := newWorld(t, interceptor.Funcs{}, newCast(deleted)).settle(); m != nil || err != nil {
-			t.Errorf("machine is %v, error %v", m, err)
-		}
+		newWorld(t, interceptor.Funcs{}, newCast(deleted)).goes()
 	})
 	t.Run("a claim that the cache does not show is found, and released first", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(running, deleted))
 		w.claimCache = w.through(blind())
-		if m, err := w.settle(); err != nil || m == nil {
-			t.Fatalf("machine is %v, error %v", m, err)
-		}
+		w.settled()
 		if w.get(w.claim); w.claim.DeletionTimestamp == nil {
 			t.Error("the claim is not being deleted")
 		}
@@ -158,21 +141,13 @@ func TestReconcileDeletion(t *testing.T) {
 	t.Run("a machine stays while it is not known whether it has a claim", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(deleted))
 		w.Live = w.through(readsFail[*bmov1alpha1.HostClaim](errBroken))
-		m, err := w.settle()
-		if err == nil || m == nil {
-			t.Fatalf("machine is %v, error %v", m, err)
-		}
-		w.expect(m, "HostClaimReady/False/DeletionFailed", "cannot be read")
+		w.expect(w.fails(), "HostClaimReady/False/DeletionFailed", "cannot be read")
 	})
 	t.Run("a claim that cannot be deleted is named", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
 			return errBroken
 		}}, newCast(running, deleted))
-		m, err := w.settle()
-		if err == nil {
-			t.Error("the error is lost")
-		}
-		w.expect(m, "HostClaimReady/False/DeletionFailed", "cannot be deleted")
+		w.expect(w.fails(), "HostClaimReady/False/DeletionFailed", "cannot be deleted")
 	})
 }
 
@@ -186,12 +161,8 @@ func TestReconcileDeletionOfData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
 			w.Client = w.through(cache)
-			if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
-				t.Fatal(err)
-			}
-			if m, err := w.settle(); m != nil || err != nil {
-				t.Fatalf("machine is %v, error %v", m, err)
-			}
+			w.once()
+			w.goes()
 			w.get(w.dataClaim)
 			if f := w.dataClaim.Finalizers; w.dataClaim.DeletionTimestamp == nil || len(f) != 1 || f[0] != infrav1.DataClaimFinalizer {
 				t.Errorf("data claim is %v", w.dataClaim.ObjectMeta)
@@ -202,18 +173,12 @@ func TestReconcileDeletionOfData(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
 		w.Client = w.through(readsFail[*infrav1.Metal3DataClaim](errNotFound))
 		w.Live = w.through(readsFail[*infrav1.Metal3DataClaim](errBroken))
-		m, err := w.settle()
-		if err == nil || m == nil {
-			t.Fatalf("machine is %v, error %v", m, err)
-		}
-		w.expect(m, "AssociateMetal3MachineMetaData/False/DisassociateM3MetaDataFailed", "cannot be read")
+		w.expect(w.fails(), "AssociateMetal3MachineMetaData/False/DisassociateM3MetaDataFailed", "cannot be read")
 	})
 	t.Run("a write that comes too late is repeated", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
 		w.Client = w.through(patchesFail[*infrav1.Metal3DataClaim](apierrors.NewConflict(schema.GroupResource{}, "m-1", errBroken)))
-		if m, err := w.settle(); m == nil || err != nil {
-			t.Fatalf("machine is %v, error %v", m, err)
-		}
+		w.settled()
 		if w.get(w.dataClaim); w.dataClaim.DeletionTimestamp != nil {
 			t.Error("the claim is deleted before our finalizer is off, which makes the next write conflict too")
 		}

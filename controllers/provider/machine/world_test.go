@@ -246,6 +246,18 @@ func (w *world) get(o client.Object) {
 	}
 }
 
+// read reads what has a name.
+func read[T any, P interface {
+	*T
+	client.Object
+}](w *world, name string) P {
+	w.t.Helper()
+	o := P(new(T))
+	o.SetName(name)
+	w.get(o)
+	return o
+}
+
 // settle reconciles until the machine has its finalizer, and once more. It returns the machine, nil if it is gone, and the
 // last error.
 func (w *world) settle() (*infrav1.Metal3Machine, error) {
@@ -259,6 +271,57 @@ func (w *world) settle() (*infrav1.Metal3Machine, error) {
 		return nil, err
 	}
 	return m, err
+}
+
+// settled settles without an error.
+func (w *world) settled() *infrav1.Metal3Machine {
+	w.t.Helper()
+	m, err := w.settle()
+	expect.NoError(w.t, err)
+	return m
+}
+
+// fails settles with an error, and the machine stays.
+func (w *world) fails() *infrav1.Metal3Machine {
+	w.t.Helper()
+	m, err := w.settle()
+	if err == nil || m == nil {
+		w.t.Fatalf("machine is %v, error %v", m, err)
+	}
+	return m
+}
+
+// goes settles, and the machine is gone then.
+func (w *world) goes() {
+	w.t.Helper()
+	if m := w.settled(); m != nil {
+		w.t.Fatalf("machine stays: %v", m)
+	}
+}
+
+// once reconciles once, without an error.
+func (w *world) once() {
+	w.t.Helper()
+	_, err := w.Reconcile(w.t.Context(), request(w.namespace, "m-1"))
+	expect.NoError(w.t, err)
+}
+
+// edit changes an object, as another program does.
+func (w *world) edit(o client.Object, change func()) {
+	w.t.Helper()
+	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
+	change()
+	expect.NoError(w.t, w.server.Client.Patch(w.t.Context(), o, client.MergeFrom(before)))
+}
+
+// there are the connections to the clusters of the hosts.
+func (w *world) there() *connections { return w.HostClaims.Remote.(*connections) } //nolint:forcetypeassert // see newWorld
+
+// record keeps the events from now on.
+func (w *world) record() *events.FakeRecorder {
+	recorder := events.NewFakeRecorder(100)
+	w.Recorder = recorder
+	return recorder
 }
 
 // through returns a client whose requests take the calls first.
@@ -278,7 +341,6 @@ type connections struct {
 	site    remote.Site
 	problem *identity.Problem
 	asked   []identity.Ref
-	bound   string
 	freed   int
 }
 
@@ -287,7 +349,7 @@ func (c *connections) Site(_ remote.User, ref identity.Ref) (remote.Site, *ident
 	return c.site, c.problem
 }
 
-func (c *connections) Bind(_ remote.User, origin string) { c.bound = origin }
+func (c *connections) Bind(remote.User, string) {}
 
 func (c *connections) Release(remote.User) { c.freed++ }
 
