@@ -17,6 +17,9 @@ limitations under the License.
 package machine
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,156 +58,117 @@ func started(change ...func(*scope)) *scope {
 	return s
 }
 
+// said are the conditions of a machine, but Paused, by their types; see TestPause.
+func said(m *infrav1.Metal3Machine) []string {
+	var all []string
+	for _, c := range m.Status.Conditions {
+		if c.Type != "Paused" {
+			all = append(all, strings.TrimSuffix(fmt.Sprintf("%s %s %s: %s", c.Type, c.Status, c.Reason, c.Message), ": "))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 func TestReport(t *testing.T) {
 	unbound := waiting("AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use")
 	host := hardware.Host{FailureDomain: "row-1", Hostname: "h", NICs: []hardware.NIC{{Name: "eth0", IP: "192.0.2.1"}}}
-	notBound := []metav1.Condition{
-		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
-		condition("Ready", "False", "HostClaimNotBound", "* AssociateBareMetalHost: 8 hosts seen: 8 in use"),
+	addresses := func(hostname string) []clusterv1.MachineAddress {
+		return []clusterv1.MachineAddress{
+			{Type: "InternalIP", Address: "192.0.2.1"}, {Type: "Hostname", Address: hostname}, {Type: "InternalDNS", Address: "h"},
+		}
 	}
-	tests := map[string]struct {
-		given *scope
-		want  infrav1.Metal3Machine
+	notBound := []string{
+		"AssociateBareMetalHost False HostClaimNotBound: 8 hosts seen: 8 in use",
+		"Ready False HostClaimNotBound: * AssociateBareMetalHost: 8 hosts seen: 8 in use",
+	}
+	nothing, unchanged := func(*infrav1.Metal3Machine) {}, func(m *infrav1.Metal3Machine) { m.Status.LastUpdated = nil }
+	for name, tc := range map[string]struct {
+		given func(*scope)
+		said  []string
+		want  func(*infrav1.Metal3Machine) // what changes besides, and the time
 	}{
-		"a machine that waits for a host says what the claim says": {
-			given: started(func(s *scope) { s.plan.Conditions = []metav1.Condition{unbound} }),
-			want:  infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
-		},
 		"what does not hold any more loses its condition": {
-			given: started(func(s *scope) {
+			func(s *scope) {
 				s.plan.Conditions = []metav1.Condition{unbound}
 				set(s.Machine, condition("HostClaimReady", "True", "Provisioned", ""))
-			}),
-			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
+			}, notBound, nothing,
 		},
 		"the time of the last change stays when nothing has changed": {
-			given: started(func(s *scope) {
+			func(s *scope) {
 				s.plan.Conditions = []metav1.Condition{unbound}
 				reportConditions(s)
-			}),
-			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound}},
+			}, notBound, unchanged,
 		},
 		"a machine whose server runs is ready, and tells all about it": {
-			given: started(func(s *scope) {
+			func(s *scope) {
 				s.plan = &Plan{
-					ProviderID: "metal3://tenant-a/host-1/m-1", Provisioned: true,
-					Secrets:    Secrets{UserData: "boot", NetworkData: "net"},
-					Conditions: []metav1.Condition{holding("AssociateBareMetalHost", "AssociateBareMetalHostSuccess"), holding("HostClaimReady", "Provisioned"), waiting("KubernetesNodeReady", "WaitingForNode", "no Node")},
+					ProviderID: id, Provisioned: true, Secrets: Secrets{UserData: "boot", NetworkData: "net"},
+					Conditions: []metav1.Condition{isBound, serverRuns, waiting("KubernetesNodeReady", "WaitingForNode", "no Node")},
 				}
-				s.Host = host
-				s.Facts = true
+				s.Host, s.Facts, s.Data.Name = host, true, "template-0"
 				s.Claim = claims.State{Phase: claims.Provisioned, HostNamespace: "infra", HostName: "host-1"}
-				s.Data.Name = "template-0"
-			}),
-			want: infrav1.Metal3Machine{
-				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"metal3.io/BareMetalHost": "infra/host-1"}},
-				Spec:       infrav1.Metal3MachineSpec{ProviderID: "metal3://tenant-a/host-1/m-1"},
-				Status: infrav1.Metal3MachineStatus{
-					Conditions: []metav1.Condition{
-						condition("AssociateBareMetalHost", "True", "AssociateBareMetalHostSuccess", ""),
-						condition("HostClaimReady", "True", "Provisioned", ""),
-						condition("KubernetesNodeReady", "False", "WaitingForNode", "no Node"),
-						condition("Ready", "True", "Ready", ""),
-					},
-					Initialization: infrav1.Metal3MachineInitializationStatus{Provisioned: ptr.To(true)},
-					Addresses: []clusterv1.MachineAddress{
-						{Type: "InternalIP", Address: "192.0.2.1"}, {Type: "Hostname", Address: "h"}, {Type: "InternalDNS", Address: "h"},
-					},
-					FailureDomain: "row-1",
-					UserData:      &corev1.SecretReference{Namespace: "tenant-a", Name: "boot"},
-					NetworkData:   &corev1.SecretReference{Namespace: "tenant-a", Name: "net"},
-					RenderedData:  &infrav1.Metal3ObjectRef{Namespace: "tenant-a", Name: "template-0"},
-					LastUpdated:   &noon,
-				},
+			},
+			[]string{
+				"AssociateBareMetalHost True AssociateBareMetalHostSuccess", "HostClaimReady True Provisioned",
+				"KubernetesNodeReady False WaitingForNode: no Node", "Ready True Ready",
+			},
+			func(m *infrav1.Metal3Machine) {
+				m.Annotations, m.Spec.ProviderID = map[string]string{"metal3.io/BareMetalHost": "infra/host-1"}, id
+				m.Status.Initialization.Provisioned, m.Status.Addresses, m.Status.FailureDomain = ptr.To(true), addresses("h"), "row-1"
+				m.Status.UserData = &corev1.SecretReference{Namespace: "tenant-a", Name: "boot"}
+				m.Status.NetworkData = &corev1.SecretReference{Namespace: "tenant-a", Name: "net"}
+				m.Status.RenderedData = &infrav1.Metal3ObjectRef{Namespace: "tenant-a", Name: "template-0"}
 			},
 		},
 		"a machine tells its claim and its Node, whose name is its Hostname": {
-			given: started(func(s *scope) {
-				s.plan = &Plan{NodeName: "a-cp-1"}
-				s.Host, s.Facts = host, true
+			func(s *scope) {
+				s.plan, s.Host, s.Facts = &Plan{NodeName: "a-cp-1"}, host, true
 				s.hostClaim = &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "claim-1"}}
 				s.Claim = claims.Read(s.hostClaim)
-			}),
-			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
-				Conditions: []metav1.Condition{},
-				Addresses: []clusterv1.MachineAddress{
-					{Type: "InternalIP", Address: "192.0.2.1"}, {Type: "Hostname", Address: "a-cp-1"}, {Type: "InternalDNS", Address: "h"},
-				},
-				FailureDomain: "row-1",
-				HostClaim:     &infrav1.Metal3ObjectRef{Namespace: "tenant-a", Name: "claim-1"},
-				NodeName:      "a-cp-1",
-				LastUpdated:   &noon,
-			}},
+			}, nil, func(m *infrav1.Metal3Machine) {
+				m.Status.Addresses, m.Status.FailureDomain, m.Status.NodeName = addresses("a-cp-1"), "row-1", "a-cp-1"
+				m.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: "tenant-a", Name: "claim-1"}
+			},
 		},
 		"a pass that failed shows why, and leaves the rest as it was": {
-			given: started(func(s *scope) {
+			func(s *scope) {
 				s.plan = nil
 				set(s.Machine, condition("HostClaimReady", "True", "Provisioned", ""))
 				s.wait("Metal3DataReady", "WaitingForMetal3Data", "cannot be read")
-			}),
-			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
-				Conditions: []metav1.Condition{
-					condition("HostClaimReady", "True", "Provisioned", ""),
-					condition("Metal3DataReady", "False", "WaitingForMetal3Data", "cannot be read"),
-					condition("Ready", "False", "WaitingForMetal3Data", "* Metal3DataReady: cannot be read"),
-				},
-				LastUpdated: &noon,
-			}},
+			}, []string{
+				"HostClaimReady True Provisioned", "Metal3DataReady False WaitingForMetal3Data: cannot be read",
+				"Ready False WaitingForMetal3Data: * Metal3DataReady: cannot be read",
+			}, nothing,
 		},
-		"a pass that failed before anything was known shows nothing": {
-			given: started(func(s *scope) { s.plan = nil }),
-		},
+		"a pass that failed before anything was known shows nothing": {func(s *scope) { s.plan = nil }, nil, unchanged},
 		"a problem with a write is shown instead of the success that was planned": {
-			given: started(func(s *scope) {
-				s.plan.Conditions = []metav1.Condition{holding("KubernetesNodeReady", "NodeFound")}
+			func(s *scope) {
+				s.plan.Conditions = []metav1.Condition{nodeFound}
 				s.wait("KubernetesNodeReady", "WaitingForNode", "forbidden")
-			}),
-			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
-				Conditions:  []metav1.Condition{condition("KubernetesNodeReady", "False", "WaitingForNode", "forbidden")},
-				LastUpdated: &noon,
-			}},
+			}, []string{"KubernetesNodeReady False WaitingForNode: forbidden"}, nothing,
 		},
 		"a machine that is being deleted is not ready, and says what it waits for": {
-			given: started(func(s *scope) {
-				s.plan = nil
-				s.Machine.DeletionTimestamp = &noon
+			func(s *scope) {
+				s.plan, s.Machine.DeletionTimestamp = nil, &noon
 				s.release = &ReleasePlan{Waits: []metav1.Condition{waiting("HostClaimReady", "Deprovisioning", "Cleaning")}}
-			}),
-			want: infrav1.Metal3Machine{
-				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &noon},
-				Status: infrav1.Metal3MachineStatus{
-					Conditions: []metav1.Condition{
-						condition("HostClaimReady", "False", "Deprovisioning", "Cleaning"),
-						condition("Ready", "False", "Deleting", "Cleaning"),
-					},
-					LastUpdated: &noon,
-				},
-			},
+			}, []string{"HostClaimReady False Deprovisioning: Cleaning", "Ready False Deleting: Cleaning"}, nothing,
 		},
 		"a machine that is being deleted without a claim is not ready either": {
-			given: started(func(s *scope) {
-				s.plan = nil
-				s.Machine.DeletionTimestamp = &noon
-				s.release = &ReleasePlan{Done: true}
-			}),
-			want: infrav1.Metal3Machine{
-				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &noon},
-				Status: infrav1.Metal3MachineStatus{
-					Conditions:  []metav1.Condition{condition("Ready", "False", "Deleting", "The machine is being deleted")},
-					LastUpdated: &noon,
-				},
-			},
+			func(s *scope) {
+				s.plan, s.Machine.DeletionTimestamp, s.release = nil, &noon, &ReleasePlan{Done: true}
+			}, []string{"Ready False Deleting: The machine is being deleted"}, nothing,
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			tc.want.Namespace, tc.want.Name = "tenant-a", "m-1"
-			updateStatus(tc.given, noon)
-			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
-			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
-			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // derived, see controllers/internal/conditions
-			capiconditions.Delete(tc.given.Machine, "Paused")                           // see TestPause
-			expect.Equal(t, &tc.want, tc.given.Machine, byType, noTimes, former, cmpopts.EquateEmpty())
+			s := started(tc.given)
+			want := s.Machine.DeepCopy()
+			want.Status.LastUpdated = &noon
+			tc.want(want)
+			updateStatus(s, noon)
+			expect.Equal(t, tc.said, said(s.Machine))
+			derived := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Conditions", "Deprecated") // see controllers/internal/conditions
+			expect.Equal(t, want, s.Machine, derived, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -221,47 +185,35 @@ func TestTransitions(t *testing.T) {
 		m.Spec.ProviderID = "metal3://a/b/c"
 	}
 	nothing := func(*infrav1.Metal3Machine) {}
-	leaving := func(host string) func(*infrav1.Metal3Machine) {
-		return func(m *infrav1.Metal3Machine) {
-			m.DeletionTimestamp = &noon
-			if host != "" {
-				m.Annotations = map[string]string{infrav1.HostAnnotation: host}
-			}
-		}
+	leaving := func(name string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) { host(name)(m); m.DeletionTimestamp = &noon }
 	}
-	held := func(host string) func(*infrav1.Metal3Machine) {
-		return func(m *infrav1.Metal3Machine) {
-			leaving(host)(m)
-			m.Finalizers = []string{infrav1.MachineFinalizer}
-		}
+	held := func(name string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) { leaving(name)(m); m.Finalizers = []string{infrav1.MachineFinalizer} }
+	}
+	rebuilt := func(m *infrav1.Metal3Machine) {
+		runs(m)
+		m.Annotations = map[string]string{infrav1.RebuiltAnnotation: "1"}
 	}
 	tests := map[string]struct {
 		before, after func(*infrav1.Metal3Machine)
 		want          []transition
 	}{
-		"nothing happens": {before: host("infra/h"), after: host("infra/h")},
-		"a host is bound": {before: nothing, after: host("infra/h"), want: []transition{{"Normal", "HostBound", "Bind", "Bound to host infra/h"}}},
-		"a server runs":   {before: nothing, after: runs, want: []transition{{"Normal", "Provisioned", "Provision", "Provisioned with provider ID metal3://a/b/c"}}},
-		"a server runs before its host was told": {before: nothing, after: func(m *infrav1.Metal3Machine) {
-			runs(m)
-			host("infra/h")(m)
-		}, want: []transition{{"Normal", "Provisioned", "Provision", "Bound to host infra/h, and provisioned with provider ID metal3://a/b/c"}}},
-		"a server runs on": {before: runs, after: runs},
+		"nothing happens":                        {before: host("infra/h"), after: host("infra/h")},
+		"a host is bound":                        {before: nothing, after: host("infra/h"), want: []transition{{"Normal", "HostBound", "Bind", "Bound to host infra/h"}}},
+		"a server runs":                          {before: nothing, after: runs, want: []transition{{"Normal", "Provisioned", "Provision", "Provisioned with provider ID metal3://a/b/c"}}},
+		"a server runs before its host was told": {before: nothing, after: func(m *infrav1.Metal3Machine) { runs(m); host("infra/h")(m) }, want: []transition{{"Normal", "Provisioned", "Provision", "Bound to host infra/h, and provisioned with provider ID metal3://a/b/c"}}},
+		"a server runs on":                       {before: runs, after: runs},
 		"a server is rebuilt": {
 			before: runs, after: is("HostClaimReady", "Rebuilding"), want: []transition{{"Normal", "Rebuilding", "Rebuild", "m"}},
 		},
 		"a rebuild has ended": {
-			before: runs, after: func(m *infrav1.Metal3Machine) {
-				runs(m)
-				m.Annotations = map[string]string{infrav1.RebuiltAnnotation: "1"}
-			},
-			want: []transition{{"Normal", "Rebuilt", "Rebuild", "The server was written anew"}},
+			before: runs, after: rebuilt, want: []transition{{"Normal", "Rebuilt", "Rebuild", "The server was written anew"}},
 		},
 		"a text of a template is used up": {
 			before: runs, after: func(m *infrav1.Metal3Machine) {
-				runs(m)
-				capiconditions.Set(m, metav1.Condition{Type: "SpecApplied", Status: metav1.ConditionFalse, Reason: "RebuildRefused", Message: "m"})
-				m.Annotations = map[string]string{infrav1.RebuiltAnnotation: "1"}
+				rebuilt(m)
+				is("SpecApplied", "RebuildRefused")(m)
 			},
 		},
 		"a plain wait":      {before: nothing, after: is("AssociateBareMetalHost", "HostClaimNotBound")},
@@ -321,15 +273,8 @@ func TestReportIdentity(t *testing.T) {
 				m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 			}
 			updateStatus(&scope{Observed: Observed{Machine: m}, before: m.DeepCopy(), claims: tc.claims, identity: tc.given}, noon)
-			got := ""
-			for _, c := range m.Status.Conditions {
-				if c.Type == infrav1.IdentityReadyCondition {
-					got = string(c.Status) + "/" + c.Reason
-				}
-			}
-			if got != tc.want {
-				t.Errorf("condition is %q, want %q", got, tc.want)
-			}
+			c := ptr.Deref(capiconditions.Get(m, infrav1.IdentityReadyCondition), metav1.Condition{})
+			expect.Equal(t, tc.want, strings.Trim(string(c.Status)+"/"+c.Reason, "/"))
 		})
 	}
 }
@@ -386,58 +331,34 @@ func TestReportMove(t *testing.T) {
 }
 
 func TestReportFormer(t *testing.T) {
-	is := func(conditionType, status, reason, message string) func(*infrav1.Metal3Machine) {
-		return func(m *infrav1.Metal3Machine) { set(m, condition(conditionType, status, reason, message)) }
-	}
-	tests := map[string]struct {
-		given []func(*infrav1.Metal3Machine)
+	for name, tc := range map[string]struct {
+		given []metav1.Condition
 		want  clusterv1.Conditions
 	}{
 		"a machine of which nothing is known says nothing": {},
 		"a machine that is ready": {
-			given: []func(*infrav1.Metal3Machine){
-				is("AssociateBareMetalHost", "True", "AssociateBareMetalHostSuccess", ""),
-				is("AssociateMetal3MachineMetaData", "True", "AssociateMetal3MachineMetaDataSuccess", ""),
-				is("Metal3DataReady", "True", "SecretsSetExternally", ""),
-				is("HostClaimReady", "True", "Provisioned", ""),
-				is("KubernetesNodeReady", "True", "NodeFound", ""),
-				is("Ready", "True", "Ready", ""),
-			},
-			want: clusterv1.Conditions{
-				{Type: "Ready", Status: "True"},
-				{Type: "AssociateBMH", Status: "True"},
-				{Type: "KubernetesNodeReady", Status: "True"},
-				{Type: "Metal3DataReady", Status: "True"},
+			[]metav1.Condition{
+				isBound, hasClaim, holding("Metal3DataReady", "SecretsSetExternally"), serverRuns, nodeFound, holding("Ready", "Ready"),
+			}, clusterv1.Conditions{
+				{Type: "Ready", Status: "True"}, {Type: "AssociateBMH", Status: "True"},
+				{Type: "KubernetesNodeReady", Status: "True"}, {Type: "Metal3DataReady", Status: "True"},
 			},
 		},
 		"a machine that waits": {
-			given: []func(*infrav1.Metal3Machine){
-				is("AssociateBareMetalHost", "False", "BootstrapSecretNotFound", "no secret"), is("Ready", "False", "NotReady", "m"),
-			},
-			want: clusterv1.Conditions{
+			[]metav1.Condition{waiting("AssociateBareMetalHost", "BootstrapSecretNotFound", "no secret"), waiting("Ready", "NotReady", "m")},
+			clusterv1.Conditions{
 				{Type: "Ready", Status: "False", Severity: "Info", Reason: "NotReady", Message: "m"},
 				{Type: "AssociateBMH", Status: "False", Severity: "Info", Reason: "WaitingForBootstrapReady", Message: "no secret"},
 			},
 		},
 		"a machine whose data cannot be asked for": {
-			given: []func(*infrav1.Metal3Machine){
-				is("AssociateMetal3MachineMetaData", "False", "AssociateMetal3MachineMetaDataFailed", "taken"),
-				is("Metal3DataReady", "True", "Metal3DataSecretsReady", ""),
-			},
-			want: clusterv1.Conditions{
-				{Type: "Metal3DataReady", Status: "False", Severity: "Error", Reason: "AssociateM3MetaDataFailed", Message: "taken"},
-			},
+			[]metav1.Condition{waiting("AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed", "taken"), hasData},
+			clusterv1.Conditions{{Type: "Metal3DataReady", Status: "False", Severity: "Error", Reason: "AssociateM3MetaDataFailed", Message: "taken"}},
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			m := &infrav1.Metal3Machine{}
-			for _, f := range tc.given {
-				f(m)
-			}
-			m.SetV1Beta1Conditions(conditions.V1Beta1(m.Status.Conditions, formerRules()))
 			noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
-			expect.Equal(t, tc.want, m.GetV1Beta1Conditions(), noTimes)
+			expect.Equal(t, tc.want, conditions.V1Beta1(tc.given, formerRules()), noTimes, cmpopts.EquateEmpty())
 		})
 	}
 }
