@@ -198,96 +198,76 @@ func TestWhenLeaving(t *testing.T) {
 			expect.Equal(t, tc.want, whenLeaving().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}))
 		})
 	}
-	reserved, deleted := says(infrav1.ReservedReason, &now), says(infrav1.DeprovisioningReason, &now)
-	if whenLeaving().Create(event.CreateEvent{Object: reserved}) {
-		t.Error("the begin of a machine is passed on")
+	expect.Equal(t, false, whenLeaving().Create(event.CreateEvent{Object: says(infrav1.ReservedReason, &now)}))
+	ends := func(reason string) bool {
+		return whenLeaving().Delete(event.DeleteEvent{Object: released(says(reason, &now))})
 	}
-	if !whenLeaving().Delete(event.DeleteEvent{Object: released(reserved)}) {
-		t.Error("the end of a machine that has reserved its claim is not passed on")
-	}
-	if whenLeaving().Delete(event.DeleteEvent{Object: deleted}) {
-		t.Error("the end of a machine that has deleted its claim is passed on again")
-	}
+	expect.Equal(t, []bool{true, false}, []bool{ends(infrav1.ReservedReason), ends(infrav1.DeprovisioningReason)}) // which woke them already
+}
+
+// lets reports whether a predicate lets the event of a change through.
+func lets[T client.Object](p predicate.Predicate, before T, change func(T)) bool {
+	after := before.DeepCopyObject().(T) //nolint:forcetypeassert // a copy has the type of the original
+	change(after)
+	return p.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
 }
 
 // TestWhatTheClusterTells shows which changes of the objects above wake all machines of a Cluster,
 // which are as many passes.
 func TestWhatTheClusterTells(t *testing.T) {
-	clusterWith := func(change func(*clusterv1.Cluster)) *clusterv1.Cluster {
-		c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1}}
-		c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: ptr.To[int32](3)}
-		change(c)
-		return c
-	}
-	infra := func(change func(*infrav1.Metal3Cluster)) *infrav1.Metal3Cluster {
-		c := &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1, Annotations: map[string]string{"a": "1"}}}
-		change(c)
-		return c
-	}
-	machine := func(change func(*clusterv1.Machine)) *clusterv1.Machine {
-		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1}}
-		change(m)
-		return m
-	}
-	same := machine(func(*clusterv1.Machine) {})
+	meta := metav1.ObjectMeta{UID: "1", Generation: 1, Annotations: map[string]string{"a": "1"}}
+	three := &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: ptr.To[int32](3)}
+	cluster := &clusterv1.Cluster{ObjectMeta: meta, Status: clusterv1.ClusterStatus{ControlPlane: three}}
+	unknown := &clusterv1.Cluster{ObjectMeta: meta}
+	infra, machine := &infrav1.Metal3Cluster{ObjectMeta: meta}, &clusterv1.Machine{ObjectMeta: meta}
 	ofCluster, ofInfra := watch.Whenever(differentCluster), watch.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster])
 	ofMachine := watch.Whenever(differentMachine)
-	tests := map[string]struct {
-		lets          predicate.Predicate
-		before, after client.Object
-		want          bool
-	}{
-		"a Cluster counts its Machines": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) {
-			c.ResourceVersion = "2"
-			c.Status.Workers = &clusterv1.WorkersStatus{ReadyReplicas: ptr.To[int32](4)}
+	now := metav1.Now()
+	for name, tc := range map[string]struct{ got, want bool }{
+		"a Cluster counts its Machines": {lets(ofCluster, cluster, func(c *clusterv1.Cluster) {
+			c.ResourceVersion, c.Status.Workers = "2", &clusterv1.WorkersStatus{ReadyReplicas: ptr.To[int32](4)}
 			c.Status.ControlPlane.ReadyReplicas = ptr.To[int32](2)
 			c.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionFalse}}
 			c.Annotations = map[string]string{"x": "y"}
 		}), false},
-		"another Cluster has its name": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) { c.UID = "2" }), true},
-		"it is paused":                 {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) { c.Generation++ }), true},
-		"it is deleted": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) {
-			c.DeletionTimestamp = ptr.To(metav1.Now())
-		}), true},
-		"its infrastructure is there": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) {
+		"another Cluster has its name": {lets(ofCluster, cluster, func(c *clusterv1.Cluster) { c.UID = "2" }), true},
+		"it is paused":                 {lets(ofCluster, cluster, func(c *clusterv1.Cluster) { c.Generation++ }), true},
+		"it is deleted":                {lets(ofCluster, cluster, func(c *clusterv1.Cluster) { c.DeletionTimestamp = &now }), true},
+		"its infrastructure is there": {lets(ofCluster, cluster, func(c *clusterv1.Cluster) {
 			c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 		}), true},
-		"its control plane becomes larger": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) {
+		"its control plane becomes larger": {lets(ofCluster, cluster, func(c *clusterv1.Cluster) {
 			c.Status.ControlPlane.DesiredReplicas = ptr.To[int32](5)
 		}), true},
-		"its control plane becomes known": {
-			ofCluster, clusterWith(func(c *clusterv1.Cluster) { c.Status.ControlPlane = nil }),
-			clusterWith(func(c *clusterv1.Cluster) { c.Status.ControlPlane.DesiredReplicas = nil }), true,
-		},
-		"a Metal3Cluster says something": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) {
+		"its control plane becomes known": {lets(ofCluster, unknown, func(c *clusterv1.Cluster) {
+			c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{}
+		}), true},
+		"a Metal3Cluster says something": {lets(ofInfra, infra, func(c *infrav1.Metal3Cluster) {
 			c.ResourceVersion, c.Status.Conditions = "2", []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
 		}), false},
-		"it names another identity":     {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.Generation++ }), true},
-		"other labels are synchronized": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.Annotations = nil }), true},
-		"it gets its Cluster": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) {
+		"it names another identity":     {lets(ofInfra, infra, func(c *infrav1.Metal3Cluster) { c.Generation++ }), true},
+		"other labels are synchronized": {lets(ofInfra, infra, func(c *infrav1.Metal3Cluster) { c.Annotations = nil }), true},
+		"it gets its Cluster": {lets(ofInfra, infra, func(c *infrav1.Metal3Cluster) {
 			c.OwnerReferences = []metav1.OwnerReference{{Kind: "Cluster", Name: "a"}}
 		}), true},
-		"it is labeled with its Cluster":    {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.Labels = map[string]string{clusterv1.ClusterNameLabel: "a"} }), true},
-		"another Metal3Cluster is in place": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.UID = "2" }), true},
-		"a Machine reports its steps": {ofMachine, same, machine(func(m *clusterv1.Machine) {
+		"it is labeled with its Cluster":    {lets(ofInfra, infra, func(c *infrav1.Metal3Cluster) { c.Labels = map[string]string{"a": "b"} }), true},
+		"another Metal3Cluster is in place": {lets(ofInfra, infra, func(c *infrav1.Metal3Cluster) { c.UID = "2" }), true},
+		"a Machine reports its steps": {lets(ofMachine, machine, func(m *clusterv1.Machine) {
 			m.ResourceVersion, m.Status.Phase = "2", string(clusterv1.MachinePhaseProvisioning)
 			m.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"}
 			m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse}}
 			m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 		}), false},
-		"it is remediated": {ofMachine, same, machine(func(m *clusterv1.Machine) {
+		"it is remediated": {lets(ofMachine, machine, func(m *clusterv1.Machine) {
 			m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse}}
 		}), true},
-		"it has bootstrap data":    {ofMachine, same, machine(func(m *clusterv1.Machine) { m.Generation++ }), true},
-		"it goes":                  {ofMachine, same, machine(func(m *clusterv1.Machine) { m.DeletionTimestamp = ptr.To(metav1.Now()) }), true},
-		"it asks for a rebuild":    {ofMachine, same, machine(func(m *clusterv1.Machine) { m.Annotations = map[string]string{infrav1.RebuildAnnotation: "1"} }), true},
-		"it is labeled":            {ofMachine, same, machine(func(m *clusterv1.Machine) { m.Labels = map[string]string{"a": "b"} }), true},
-		"it gets its owner":        {ofMachine, same, machine(func(m *clusterv1.Machine) { m.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} }), true},
-		"another one has its name": {ofMachine, same, machine(func(m *clusterv1.Machine) { m.UID = "2" }), true},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			expect.Equal(t, tc.want, tc.lets.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}))
-		})
+		"it has bootstrap data":    {lets(ofMachine, machine, func(m *clusterv1.Machine) { m.Generation++ }), true},
+		"it goes":                  {lets(ofMachine, machine, func(m *clusterv1.Machine) { m.DeletionTimestamp = &now }), true},
+		"it asks for a rebuild":    {lets(ofMachine, machine, func(m *clusterv1.Machine) { m.Annotations = nil }), true},
+		"it is labeled":            {lets(ofMachine, machine, func(m *clusterv1.Machine) { m.Labels = map[string]string{"a": "b"} }), true},
+		"it gets its owner":        {lets(ofMachine, machine, func(m *clusterv1.Machine) { m.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} }), true},
+		"another one has its name": {lets(ofMachine, machine, func(m *clusterv1.Machine) { m.UID = "2" }), true},
+	} {
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, tc.got) })
 	}
 }
