@@ -49,16 +49,16 @@ func unsynchronized(o *Observed) { o.Claim.Synchronized = false }
 // stepOf writes down what a plan asks of the server, what the machine waits for, and what is noted as rebuilt.
 func stepOf(p Plan) string {
 	c := p.Claim
-	step := fmt.Sprintf("%s %s %q on %t", c.Deployment.Image.URL, c.Deployment.UserData, c.Rebuild, c.PoweredOn)
+	steps := []string{fmt.Sprintf("%s %s %q on %t", c.Deployment.Image.URL, c.Deployment.UserData, c.Rebuild, c.PoweredOn)}
 	for _, w := range p.waits() {
 		if w.Type != infrav1.KubernetesNodeReadyCondition {
-			step += ", " + strings.TrimPrefix(w.Type+" "+w.Reason, infrav1.HostClaimReadyCondition+" ")
+			steps = append(steps, strings.TrimPrefix(w.Type+" "+w.Reason, infrav1.HostClaimReadyCondition+" "))
 		}
 	}
 	if p.Rebuilt != "" {
-		step += ", rebuilt " + p.Rebuilt
+		steps = append(steps, "rebuilt "+p.Rebuilt)
 	}
-	return step
+	return strings.Join(steps, ", ")
 }
 
 func TestNextRebuild(t *testing.T) {

@@ -67,7 +67,8 @@ func TestNextRemote(t *testing.T) {
 		pullSecret                      bool
 	}{
 		"the claim names the copies, and the machine its own secrets": {
-			[]change{elsewhere}, claims.Deployment{Image: image, UserData: name + "-userdata", MetaData: name + "-metadata", NetworkData: name + "-networkdata"},
+			[]change{elsewhere},
+			claims.Deployment{Image: image, UserData: name + "-userdata", MetaData: name + "-metadata", NetworkData: name + "-networkdata"},
 			"boot", "m-1-metadata", "m-1-networkdata", false,
 		},
 		"copies are kept while the server runs": {
@@ -77,7 +78,8 @@ func TestNextRemote(t *testing.T) {
 		},
 		"a claim that was made at home gets copies instead of secrets that move away": {
 			[]change{elsewhere, runsImage, established, madeAtHome(claims.Deployment{UserData: "boot", NetworkData: "unknown"}), func(o *Observed) { o.Data.NetworkData = "" }},
-			claims.Deployment{UserData: name + "-userdata", NetworkData: "unknown"}, "boot", "", "", false,
+			claims.Deployment{UserData: name + "-userdata", NetworkData: "unknown"},
+			"boot", "", "", false,
 		},
 		"a secret that the claim was never given is not copied later": {
 			[]change{elsewhere, copied, runsImage, func(o *Observed) {
@@ -86,7 +88,8 @@ func TestNextRemote(t *testing.T) {
 			}}, claims.Deployment{Image: image, UserData: "c-userdata", MetaData: "c-metadata"}, "boot", "own", "", false,
 		},
 		"a pull secret is copied like the others": {
-			[]change{elsewhere, private}, claims.Deployment{Image: pulled, UserData: name + "-userdata", MetaData: name + "-metadata", NetworkData: name + "-networkdata"},
+			[]change{elsewhere, private},
+			claims.Deployment{Image: pulled, UserData: name + "-userdata", MetaData: name + "-metadata", NetworkData: name + "-networkdata"},
 			"boot", "m-1-metadata", "m-1-networkdata", true,
 		},
 		"also one of a claim that was made at home": {

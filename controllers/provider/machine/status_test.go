@@ -340,8 +340,10 @@ func TestReportFormer(t *testing.T) {
 			[]metav1.Condition{
 				isBound, hasClaim, holding("Metal3DataReady", "SecretsSetExternally"), serverRuns, nodeFound, holding("Ready", "Ready"),
 			}, clusterv1.Conditions{
-				{Type: "Ready", Status: "True"}, {Type: "AssociateBMH", Status: "True"},
-				{Type: "KubernetesNodeReady", Status: "True"}, {Type: "Metal3DataReady", Status: "True"},
+				{Type: "Ready", Status: "True"},
+				{Type: "AssociateBMH", Status: "True"},
+				{Type: "KubernetesNodeReady", Status: "True"},
+				{Type: "Metal3DataReady", Status: "True"},
 			},
 		},
 		"a machine that waits": {
