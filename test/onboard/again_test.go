@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
@@ -35,6 +34,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/grant"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/onboard"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestRunningAgainRenews changes what was made, and moves the Secret as clusterctl
@@ -45,39 +45,30 @@ func TestRunningAgainRenews(t *testing.T) {
 	plan := newPlan(t)
 	first := letIn(t, plan)
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Namespace, Name: "hostclaim-remote-tenant"}}
-	must(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role))
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role))
 	rules := role.DeepCopy().Rules
 	before := role.DeepCopy()
 	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
-	must(t, server.Client.Patch(t.Context(), role, client.MergeFrom(before)))
+	expect.NoError(t, server.Client.Patch(t.Context(), role, client.MergeFrom(before)))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Home.Namespace, Name: plan.Home.Secret}}
-	must(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
 	moved := secret.DeepCopy()
 	moved.ObjectMeta = metav1.ObjectMeta{
 		Namespace: secret.Namespace, Name: secret.Name, Labels: secret.Labels, Annotations: secret.Annotations,
 	}
-	must(t, server.Client.Delete(t.Context(), secret))
-	must(t, server.Client.Create(t.Context(), moved, client.FieldOwner("clusterctl")))
+	expect.NoError(t, server.Client.Delete(t.Context(), secret))
+	expect.NoError(t, server.Client.Create(t.Context(), moved, client.FieldOwner("clusterctl")))
 
 	// Tokens of one account that are issued in the same second are the same.
 	plan.Tenant.Expiry = 2 * time.Hour
 	second := letIn(t, plan)
-	if first.BearerToken == second.BearerToken {
-		t.Error("the token is the same")
-	}
-	must(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role))
-	if diff := cmp.Diff(rules, role.Rules); diff != "" {
-		t.Errorf("rules after the second run (-want +got):\n%s", diff)
-	}
-	must(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
-	if !strings.Contains(string(secret.Data["kubeconfig"]), second.BearerToken) {
-		t.Error("the Secret does not have the new token")
-	}
+	expect.That(t, first.BearerToken != second.BearerToken, "the token is the same")
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role))
+	expect.Equal(t, rules, role.Rules)
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
+	expect.That(t, strings.Contains(string(secret.Data["kubeconfig"]), second.BearerToken), "the Secret does not have the new token")
 	for _, config := range []*rest.Config{first, second} {
-		c := connect(t, config)
-		eventually(t, "the token is good", func(g gomega.Gomega) {
-			g.Expect(c.List(t.Context(), &bmov1alpha1.HostClaimList{}, client.InNamespace(plan.Tenant.Namespace))).To(gomega.Succeed())
-		})
+		isGood(t, connect(t, config), plan)
 	}
 }
 
@@ -86,82 +77,65 @@ func TestDeletingTheAccountEndsItsTokens(t *testing.T) {
 	t.Parallel()
 	plan := newPlan(t)
 	stolen := connect(t, letIn(t, plan))
-	in := client.InNamespace(plan.Tenant.Namespace)
-	eventually(t, "the token is good", func(g gomega.Gomega) {
-		g.Expect(stolen.List(t.Context(), &bmov1alpha1.HostClaimList{}, in)).To(gomega.Succeed())
-	})
-	must(t, server.Client.Delete(t.Context(), &corev1.ServiceAccount{
+	isGood(t, stolen, plan)
+	expect.NoError(t, server.Client.Delete(t.Context(), &corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Account.Namespace, Name: plan.Tenant.Account.Name},
 	}))
 	fresh := connect(t, letIn(t, plan))
 	eventually(t, "the stolen token is void", func(g gomega.Gomega) {
-		g.Expect(apierrors.IsUnauthorized(stolen.List(t.Context(), &bmov1alpha1.HostClaimList{}, in))).To(gomega.BeTrue())
+		err := stolen.List(t.Context(), &bmov1alpha1.HostClaimList{}, client.InNamespace(plan.Tenant.Namespace))
+		g.Expect(apierrors.IsUnauthorized(err)).To(gomega.BeTrue())
 	})
-	eventually(t, "the new one is good", func(g gomega.Gomega) {
-		g.Expect(fresh.List(t.Context(), &bmov1alpha1.HostClaimList{}, in)).To(gomega.Succeed())
-	})
+	isGood(t, fresh, plan)
 }
 
 // TestNothingHalf expects that what cannot be done is refused before anything is created, with the
 // name of the thing and the remedy.
 func TestNothingHalf(t *testing.T) {
 	t.Parallel()
-	anonymous := rest.AnonymousClientConfig(server.Config)
+	anonymous, err := client.New(rest.AnonymousClientConfig(server.Config), client.Options{Scheme: server.Scheme, Mapper: server.Client.RESTMapper()})
+	expect.NoError(t, err)
 	tests := map[string]struct {
-		// prepare spoils something and may return another client for the hosts.
-		prepare func(*testing.T, *onboard.Plan) client.Client
-		want    []string
+		hosts client.Client
+		// spoil changes the plan, or returns objects that are in its way.
+		spoil func(*onboard.Plan) []client.Object
+		want  []string
 	}{
 		"the namespace of the Secret is not there": {
-			prepare: func(_ *testing.T, plan *onboard.Plan) client.Client {
+			server.Client, func(plan *onboard.Plan) []client.Object {
 				plan.Home.Namespace = "nowhere"
-				return server.Client
-			},
-			want: []string{"the tenant's cluster", "namespace nowhere", "--management-namespace"},
+				return nil
+			}, []string{"the tenant's cluster", "namespace nowhere", "--management-namespace"},
 		},
 		"another client's Secret has the name": {
-			prepare: func(t *testing.T, plan *onboard.Plan) client.Client {
-				t.Helper()
-				must(t, server.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Home.Namespace, Name: "hosts"}}))
-				return server.Client
-			},
-			want: []string{"the tenant's cluster", "Secret", "/hosts", "delete it", grant.ManagedByLabel},
+			server.Client, func(plan *onboard.Plan) []client.Object {
+				return []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Home.Namespace, Name: "hosts"}}}
+			}, []string{"the tenant's cluster", "Secret", "/hosts", "delete it", grant.ManagedByLabel},
 		},
 		"another client's Role has the name": {
-			prepare: func(t *testing.T, plan *onboard.Plan) client.Client {
-				t.Helper()
-				must(t, server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.Tenant.Namespace}}))
-				must(t, server.Client.Create(t.Context(), &rbacv1.Role{
-					ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Namespace, Name: "hostclaim-remote-tenant"},
-				}))
-				return server.Client
-			},
-			want: []string{"the cluster with the hosts", "Role", "hostclaim-remote-tenant", "delete it"},
+			server.Client, func(plan *onboard.Plan) []client.Object {
+				return []client.Object{
+					&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.Tenant.Namespace}},
+					&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Namespace, Name: "hostclaim-remote-tenant"}},
+				}
+			}, []string{"the cluster with the hosts", "Role", "hostclaim-remote-tenant", "delete it"},
 		},
 		"the credentials are anonymous": {
-			prepare: func(t *testing.T, _ *onboard.Plan) client.Client {
-				t.Helper()
-				c, err := client.New(anonymous, client.Options{Scheme: server.Scheme, Mapper: server.Client.RESTMapper()})
-				must(t, err)
-				return c
-			},
-			want: []string{"the cluster with the hosts", "ServiceAccount", "administrator"},
+			anonymous, func(*onboard.Plan) []client.Object { return nil }, []string{"the cluster with the hosts", "ServiceAccount", "administrator"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan := newPlan(t)
-			hosts := test.prepare(t, &plan)
-			_, err := onboard.Run(t.Context(), plan, hosts, server.Client)
+			for _, object := range test.spoil(&plan) {
+				expect.NoError(t, server.Client.Create(t.Context(), object))
+			}
+			_, err := onboard.Run(t.Context(), plan, test.hosts, server.Client)
 			for _, part := range test.want {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("error %v does not say %q", err, part)
-				}
+				expect.Error(t, part, err)
 			}
-			if left := made(t, plan); len(left) > 0 {
-				t.Errorf("it left behind: %q", left)
-			}
+			expect.Equal(t, nil, made(t, plan)) // is left behind
 		})
 	}
 }
@@ -203,13 +177,9 @@ func TestNamespacesOfAccountsAndTenantsAreApart(t *testing.T) {
 			before := made(t, second)
 			_, err := onboard.Run(t.Context(), second, server.Client, server.Client)
 			for _, part := range append(test.want(first.Tenant), "the cluster with the hosts") {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("error %v does not say %q", err, part)
-				}
+				expect.Error(t, part, err)
 			}
-			if diff := cmp.Diff(before, made(t, second)); diff != "" {
-				t.Errorf("it left something behind (-before +after):\n%s", diff)
-			}
+			expect.Equal(t, before, made(t, second)) // is left behind
 			letIn(t, first)
 		})
 	}
@@ -235,16 +205,12 @@ func TestNamespacesWithHostsAreRefused(t *testing.T) {
 			t.Parallel()
 			plan := newPlan(t)
 			plan.Tenant.Namespace = server.Namespace(t, "pool", nil)
-			must(t, server.Client.Create(t.Context(), test.object(plan.Tenant.Namespace)))
+			expect.NoError(t, server.Client.Create(t.Context(), test.object(plan.Tenant.Namespace)))
 			_, err := onboard.Run(t.Context(), plan, server.Client, server.Client)
 			for _, part := range []string{test.want, "choose another --namespace"} {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("error %v does not say %q", err, part)
-				}
+				expect.Error(t, part, err)
 			}
-			if left := made(t, plan); len(left) > 0 {
-				t.Errorf("it left behind: %q", left)
-			}
+			expect.Equal(t, nil, made(t, plan)) // is left behind
 		})
 	}
 }
@@ -255,7 +221,7 @@ func TestSecretsOfTheTenantAreNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
 	plan := newPlan(t)
 	letIn(t, plan)
-	must(t, server.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Namespace, Name: "user-data"}}))
+	expect.NoError(t, server.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Namespace, Name: "user-data"}}))
 	letIn(t, plan)
 }
 
@@ -282,11 +248,9 @@ func TestNamespacesOfOthersStayAsTheyAre(t *testing.T) {
 	plan := newPlan(t)
 	plan.Tenant.Namespace = server.Namespace(t, "prepared", map[string]string{"team": "blue"})
 	before := &corev1.Namespace{}
-	must(t, server.Client.Get(t.Context(), client.ObjectKey{Name: plan.Tenant.Namespace}, before))
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKey{Name: plan.Tenant.Namespace}, before))
 	letIn(t, plan)
 	after := &corev1.Namespace{}
-	must(t, server.Client.Get(t.Context(), client.ObjectKey{Name: plan.Tenant.Namespace}, after))
-	if diff := cmp.Diff(before, after, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("namespace (-before +after):\n%s", diff)
-	}
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKey{Name: plan.Tenant.Namespace}, after))
+	expect.Equal(t, before, after, cmpopts.EquateEmpty())
 }

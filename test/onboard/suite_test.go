@@ -40,6 +40,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/grant"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/onboard"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -61,7 +62,7 @@ func newPlan(t *testing.T) onboard.Plan {
 	t.Helper()
 	home := server.Namespace(t, "clusters", nil)
 	access, err := onboard.AccessOf(server.Config, onboard.Seen{})
-	must(t, err)
+	expect.NoError(t, err)
 	return onboard.Plan{
 		Tenant: grant.Tenant{
 			Namespace:        home + "-claims",
@@ -79,9 +80,9 @@ func newPlan(t *testing.T) onboard.Plan {
 func letIn(t *testing.T, plan onboard.Plan) *rest.Config {
 	t.Helper()
 	result, err := onboard.Run(t.Context(), plan, server.Client, server.Client)
-	must(t, err)
+	expect.NoError(t, err)
 	config, err := clientcmd.RESTConfigFromKubeConfig(result.Secret.Data["kubeconfig"])
-	must(t, err)
+	expect.NoError(t, err)
 	return config
 }
 
@@ -89,7 +90,7 @@ func connect(t *testing.T, config *rest.Config) client.WithWatch {
 	t.Helper()
 	config.QPS = -1 // hundreds of questions
 	c, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
-	must(t, err)
+	expect.NoError(t, err)
 	return c
 }
 
@@ -100,11 +101,12 @@ func claim(namespace, name string) *bmov1alpha1.HostClaim {
 	}
 }
 
-func must(t *testing.T, err error) {
+// isGood waits until the API server lists claims for a client, as it has heard of its binding.
+func isGood(t *testing.T, c client.Client, plan onboard.Plan) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "the token is good", func(g gomega.Gomega) {
+		g.Expect(c.List(t.Context(), &bmov1alpha1.HostClaimList{}, client.InNamespace(plan.Tenant.Namespace))).To(gomega.Succeed())
+	})
 }
 
 // describe names an object in a message.
@@ -142,9 +144,7 @@ func TestRightsAreExact(t *testing.T) {
 		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io",
 		"leases.coordination.k8s.io", "customresourcedefinitions.apiextensions.k8s.io", "*.*",
 	}
-	eventually(t, "the binding has been heard of", func(g gomega.Gomega) {
-		g.Expect(allowed(t, tenant, namespace, "hostclaims.metal3.io", "get")).To(gomega.BeTrue())
-	})
+	isGood(t, tenant, plan)
 	for _, where := range []string{namespace, plan.Tenant.Account.Namespace, plan.Home.Namespace, ""} {
 		for _, resource := range resources {
 			for _, verb := range everyVerb() {
@@ -164,40 +164,38 @@ func TestNeededRequestsSucceed(t *testing.T) {
 	tenant := connect(t, letIn(t, plan))
 	namespace := plan.Tenant.Namespace
 	in := client.InNamespace(namespace)
-	eventually(t, "claims can be listed", func(g gomega.Gomega) {
-		g.Expect(tenant.List(t.Context(), &bmov1alpha1.HostClaimList{}, in)).To(gomega.Succeed())
-	})
+	isGood(t, tenant, plan)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	watch, err := tenant.Watch(ctx, &bmov1alpha1.HostClaimList{}, in)
-	must(t, err)
+	expect.NoError(t, err)
 	defer watch.Stop()
 
 	wish := claim(namespace, "m-01234567")
-	must(t, tenant.Patch(t.Context(), wish.DeepCopy(), client.Apply, client.FieldOwner("manager"), client.ForceOwnership)) //nolint:staticcheck // the form with a typed object
+	expect.NoError(t, tenant.Patch(t.Context(), wish.DeepCopy(), client.Apply, client.FieldOwner("manager"), client.ForceOwnership)) //nolint:staticcheck // the form with a typed object
 	if event := <-watch.ResultChan(); event.Type != "ADDED" {
 		t.Errorf("the watch begins with %v", event)
 	}
-	must(t, tenant.Get(t.Context(), client.ObjectKeyFromObject(wish), wish))
+	expect.NoError(t, tenant.Get(t.Context(), client.ObjectKeyFromObject(wish), wish))
 	before := wish.DeepCopy()
 	wish.Spec.PoweredOn = true
-	must(t, tenant.Patch(t.Context(), wish, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	expect.NoError(t, tenant.Patch(t.Context(), wish, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	copied := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: wish.Name + "-userdata", OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: wish.Name, UID: wish.UID,
 		}}},
 		Data: map[string][]byte{"value": []byte("a")},
 	}
-	must(t, tenant.Create(t.Context(), copied))
+	expect.NoError(t, tenant.Create(t.Context(), copied))
 	before2 := copied.DeepCopy()
 	copied.Data["value"] = []byte("b")
-	must(t, tenant.Patch(t.Context(), copied, client.MergeFrom(before2)))
-	must(t, tenant.List(t.Context(), &bmov1alpha1.HardwareDataList{}, in))
+	expect.NoError(t, tenant.Patch(t.Context(), copied, client.MergeFrom(before2)))
+	expect.NoError(t, tenant.List(t.Context(), &bmov1alpha1.HardwareDataList{}, in))
 	metadata := &metav1.PartialObjectMetadataList{}
 	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	must(t, tenant.List(t.Context(), metadata, in, client.HasLabels{"a"}))
-	must(t, tenant.Delete(t.Context(), copied))
-	must(t, tenant.Delete(t.Context(), wish))
+	expect.NoError(t, tenant.List(t.Context(), metadata, in, client.HasLabels{"a"}))
+	expect.NoError(t, tenant.Delete(t.Context(), copied))
+	expect.NoError(t, tenant.Delete(t.Context(), wish))
 }
 
 // TestOtherRequestsAreRefused sends what a tenant that means harm would send.
@@ -208,7 +206,7 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	namespace, account := plan.Tenant.Namespace, plan.Tenant.Account
 	neighbor := server.Namespace(t, "neighbor", nil)
 	theirs := claim(neighbor, "theirs")
-	must(t, server.Client.Create(t.Context(), theirs))
+	expect.NoError(t, server.Client.Create(t.Context(), theirs))
 	mine := claim(namespace, "mine")
 	eventually(t, "a claim of its own is created", func(g gomega.Gomega) {
 		g.Expect(client.IgnoreAlreadyExists(tenant.Create(t.Context(), mine.DeepCopy()))).To(gomega.Succeed())
@@ -277,7 +275,7 @@ func allowed(t *testing.T, c client.Client, namespace, resource, verb string) bo
 			Namespace: namespace, Verb: verb, Group: group, Resource: name, Subresource: subresource,
 		},
 	}}
-	must(t, c.Create(t.Context(), review))
+	expect.NoError(t, c.Create(t.Context(), review))
 	return review.Status.Allowed
 }
 

@@ -32,6 +32,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // builtIn are the roles of Kubernetes that people are given in a namespace, the
@@ -76,32 +78,16 @@ func aggregate(ctx context.Context) error {
 // with hosts, to "<role>@<namespace>", and view in the whole cluster as well.
 func grantBuiltIn(t *testing.T) {
 	t.Helper()
-	ref := func(role string) rbacv1.RoleRef {
-		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
-	}
-	group := func(name string) []rbacv1.Subject {
-		return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}}
-	}
-	bindings := []client.Object{&rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "view-everything"}, RoleRef: ref("view"), Subjects: group("view@"),
-	}}
+	create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "view-everything"}, RoleRef: clusterRole("view"), Subjects: group("view@"),
+	})
 	for _, namespace := range in(tenantB, infra) {
 		for _, role := range builtIn {
-			name := role + "@" + namespace
-			bindings = append(bindings, &rbacv1.RoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "built-in-" + role}, RoleRef: ref(role), Subjects: group(name),
+			create(t, &rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "built-in-" + role},
+				RoleRef:    clusterRole(role), Subjects: group(role + "@" + namespace),
 			})
 		}
-	}
-	for _, binding := range bindings {
-		if err := server.Client.Create(t.Context(), binding); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := server.Client.Delete(context.Background(), binding); err != nil {
-				t.Error(err)
-			}
-		})
 	}
 }
 
@@ -142,82 +128,12 @@ func TestBuiltInRoles(t *testing.T) {
 	})
 }
 
-// TestRequestsByBuiltInRoles sends real requests.
-func TestRequestsByBuiltInRoles(t *testing.T) {
-	createTargets(t)
-	grantBuiltIn(t)
-	claim := func(namespace string) *bmov1alpha1.HostClaim {
-		return &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "new"}}
-	}
-	create := func(object client.Object) request {
-		return func(ctx context.Context, c client.WithWatch) error { return c.Create(ctx, object, client.DryRunAll) }
-	}
-	list := func(kind client.ObjectList, namespace string) request {
-		return func(ctx context.Context, c client.WithWatch) error {
-			return c.List(ctx, kind, client.InNamespace(namespace))
-		}
-	}
-	status := func(namespace, name string) request {
-		return func(ctx context.Context, c client.WithWatch) error {
-			object := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-			granted := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"bareMetalHost":{"namespace":"infra","name":"host-1"}}}`))
-			return c.Status().Patch(ctx, object, granted)
-		}
-	}
-	own := claim(tenantB)
-	own.Name = "own"
-	if err := server.Client.Create(t.Context(), own); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Client.Delete(context.Background(), own); err != nil {
-			t.Error(err)
-		}
-	})
-	policy := &bmov1alpha1.HostDeployPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: "mine"},
-		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{tenantB}}},
-	}
-	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: "mine"}}
-	facts := &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: "forged"}}
-	tests := map[string]struct {
-		who     subject
-		send    request
-		allowed bool
-	}{
-		"a viewer of a tenant lists its claims":                    {holder("view", tenantB), list(&bmov1alpha1.HostClaimList{}, tenantB), true},
-		"a viewer of a tenant lists its facts":                     {holder("view", tenantB), list(&bmov1alpha1.HardwareDataList{}, tenantB), true},
-		"a viewer of a tenant makes no claim":                      {holder("view", tenantB), create(claim(tenantB)), false},
-		"a viewer of a tenant lists no claims of another one":      {holder("view", tenantB), list(&bmov1alpha1.HostClaimList{}, tenantA), false},
-		"a viewer of the whole cluster lists all claims":           {holder("view", everywhere), list(&bmov1alpha1.HostClaimList{}, everywhere), true},
-		"a viewer of the whole cluster lists no hosts":             {holder("view", everywhere), list(&bmov1alpha1.BareMetalHostList{}, everywhere), false},
-		"a viewer of the whole cluster lists no policies":          {holder("view", everywhere), list(&bmov1alpha1.HostDeployPolicyList{}, everywhere), false},
-		"an editor of a tenant makes a claim":                      {holder("edit", tenantB), create(claim(tenantB)), true},
-		"an editor of a tenant makes no claim for another one":     {holder("edit", tenantB), create(claim(tenantA)), false},
-		"an editor of a tenant grants himself no host":             {holder("edit", tenantB), status(tenantB, own.Name), false},
-		"an administrator of a tenant makes a claim":               {holder("admin", tenantB), create(claim(tenantB)), true},
-		"an administrator of a tenant grants himself no host":      {holder("admin", tenantB), status(tenantB, own.Name), false},
-		"an administrator of a tenant writes no policy":            {holder("admin", tenantB), create(policy), false},
-		"an administrator of a tenant registers no host":           {holder("admin", tenantB), create(host), false},
-		"an administrator of a tenant forges no facts":             {holder("admin", tenantB), create(facts), false},
-		"an editor next to the hosts makes a claim there":          {holder("edit", infra), create(claim(infra)), true},
-		"an editor next to the hosts lists no hosts by that alone": {holder("edit", infra), list(&bmov1alpha1.BareMetalHostList{}, infra), false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			test.send.expect(t, test.who, test.allowed)
-		})
-	}
-}
-
 // What the rule free-owners does for the kinds of tenant-role, the admission plugin
 // OwnerReferencesPermissionEnforcement does for all others.
 func TestAttackOwnerReferenceOfAnyKind(t *testing.T) {
 	grantBuiltIn(t)
 	editor, err := client.New(holder("edit", tenantB).config(), client.Options{Scheme: server.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: "holding", OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "ConfigMap", Name: "mine", UID: "of-a-host", BlockOwnerDeletion: ptr.To(true),
@@ -248,9 +164,7 @@ func guarded(t *testing.T, namespace string) *bmov1alpha1.HostClaim {
 	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, GenerateName: "guarded-", Finalizers: []string{claimFinalizer, "example.com/other"},
 	}}
-	if err := server.Client.Create(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Create(t.Context(), claim))
 	t.Cleanup(func() {
 		ctx, last := context.Background(), claim.DeepCopy()
 		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(claim), last); err != nil {
@@ -285,9 +199,7 @@ func strip(t *testing.T, who subject, claim *bmov1alpha1.HostClaim, options ...c
 func editClaim(t *testing.T, who subject, claim *bmov1alpha1.HostClaim, edit func(*bmov1alpha1.HostClaim), options ...client.PatchOption) error {
 	t.Helper()
 	c, err := client.New(who.config(), client.Options{Scheme: server.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	after := claim.DeepCopy()
 	edit(after)
 	return c.Patch(t.Context(), after, client.MergeFrom(claim), options...)
@@ -346,18 +258,12 @@ func TestIntentAnnotationStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
 	refused := func(says string, who subject, edit func(*bmov1alpha1.HostClaim), want bool) {
 		t.Helper()
 		err := editClaim(t, who, claim, edit, client.DryRunAll)
-		if apierrors.IsForbidden(err) != want || (!want && err != nil) {
-			t.Errorf("%s: answered with %v, refused is %t", says, err, want)
-		}
+		expect.That(t, apierrors.IsForbidden(err) == want && (want || err == nil), "%s: answered with %v, refused is %t", says, err, want)
 	}
 	refused("added by a tenant", tenantAdmin, intent(own), true)
 	refused("added by a tenant about another claim", tenantAdmin, intent("other/infra/host/uid/1"), false)
-	if err := editClaim(t, hostOwner, claim, intent(own)); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, editClaim(t, hostOwner, claim, intent(own)))
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
 	for associated, open := range map[metav1.ConditionStatus]bool{
 		"": true, metav1.ConditionUnknown: true, metav1.ConditionTrue: false, metav1.ConditionFalse: false,
 	} {
@@ -367,9 +273,7 @@ func TestIntentAnnotationStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
 				Type: bmov1alpha1.AssociatedCondition, Status: associated, Reason: "Test",
 			})
 		}
-		if err := server.Client.Status().Patch(t.Context(), claim, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, server.Client.Status().Patch(t.Context(), claim, client.MergeFrom(before)))
 		while := " while Associated is " + string(associated)
 		refused("removed by a tenant"+while, tenantAdmin, intent(""), open)
 		refused("changed by a tenant"+while, tenantAdmin, intent(own+"0"), true)
@@ -395,15 +299,9 @@ func TestPausedClaimThatGoesKeepsItsFinalizer(t *testing.T) {
 	grantClaims(t)
 	claim := guarded(t, tenantB)
 	pause := func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} }
-	if err := editClaim(t, tenantAdmin, claim, pause); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Client.Delete(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, editClaim(t, tenantAdmin, claim, pause))
+	expect.NoError(t, server.Client.Delete(t.Context(), claim))
+	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
 	if err := strip(t, tenantAdmin, claim); !apierrors.IsForbidden(err) {
 		t.Errorf("a tenant: answered with %v, want Forbidden", err)
 	}
@@ -424,22 +322,12 @@ var releaser = member("rita", "releasers")
 // grantClaims binds roles in namespace tenant-b for one test.
 func grantClaims(t *testing.T) {
 	t.Helper()
-	for group, role := range map[string]string{
+	for name, role := range map[string]string{
 		"tenant-b-admins": "hostclaim-tenant-role",
 		"releasers":       "hostclaim-claim-releaser-role",
 	} {
-		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: group},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
-		}
-		if err := server.Client.Create(t.Context(), binding); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := server.Client.Delete(context.Background(), binding); err != nil {
-				t.Error(err)
-			}
+		create(t, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: name}, RoleRef: clusterRole(role), Subjects: group(name),
 		})
 	}
 }

@@ -41,6 +41,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -92,31 +93,21 @@ func TestDefaultForm(t *testing.T) {
 func clearEgress(t *testing.T, policy *unstructured.Unstructured) {
 	t.Helper()
 	types, _, err := unstructured.NestedStringSlice(policy.Object, "spec", "policyTypes")
-	if err != nil || !slices.Equal(types, []string{"Ingress", "Egress"}) {
-		t.Fatalf("the policy is about %v, %v", types, err)
-	}
+	expect.Must(t, err == nil && slices.Equal(types, []string{"Ingress", "Egress"}), "the policy is about %v, %v", types, err)
 	unstructured.RemoveNestedField(policy.Object, "spec", "egress")
-	if err := unstructured.SetNestedStringSlice(policy.Object, types[:1], "spec", "policyTypes"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unstructured.SetNestedStringSlice(policy.Object, types[:1], "spec", "policyTypes"))
 }
 
 // clearOwnPolicy takes the value of the flag out of a Deployment, and checks what it was.
 func clearOwnPolicy(t *testing.T, deployment *unstructured.Unstructured, value string) {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if err != nil || len(containers) == 0 {
-		t.Fatalf("containers %v, %v", containers, err)
-	}
+	expect.Must(t, err == nil && len(containers) != 0, "containers %v, %v", containers, err)
 	container, _ := containers[0].(map[string]any)
 	args, _ := container["args"].([]any)
-	if len(args) == 0 || args[0] != ownPolicy+value {
-		t.Fatalf("the arguments are %v, want %s%s first", args, ownPolicy, value)
-	}
+	expect.Must(t, len(args) != 0 && args[0] == ownPolicy+value, "the arguments are %v, want %s%s first", args, ownPolicy, value)
 	args[0] = ownPolicy
-	if err := unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers"))
 }
 
 // checkSecretsEverywhere gives the binding the form of the default install, checks what that
@@ -124,16 +115,12 @@ func clearOwnPolicy(t *testing.T, deployment *unstructured.Unstructured, value s
 func checkSecretsEverywhere(t *testing.T, who subject, hardened, plain *unstructured.Unstructured) {
 	t.Helper()
 	anySecret := authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"}
-	if err := manifests.Apply(t.Context(), server.Client, []*unstructured.Unstructured{plain}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, manifests.Apply(t.Context(), server.Client, []*unstructured.Unstructured{plain}))
 	waitForRight(t, who, anySecret, true)
 	checkRights(t, who,
 		[]rights{{owned, on("", "secrets"), in(tenantA, tenantB, infra, everywhere)}},
 		append(slices.Clone(ownPower), rights{all, on("", "configmaps", "nodes", "pods"), in(tenantB, unrelated, everywhere)}))
-	if err := manifests.Apply(t.Context(), server.Client, []*unstructured.Unstructured{hardened}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, manifests.Apply(t.Context(), server.Client, []*unstructured.Unstructured{hardened}))
 	waitForRight(t, who, anySecret, false)
 }
 
@@ -142,21 +129,16 @@ func checkSecretsEverywhere(t *testing.T, who subject, hardened, plain *unstruct
 func TestNoWildcards(t *testing.T) {
 	for _, dir := range []string{"default", "hostclaim/default"} {
 		objects, err := render(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, object := range objects {
 			if object.GetKind() != "ClusterRole" && object.GetKind() != "Role" {
 				continue
 			}
 			var role rbacv1.ClusterRole
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role))
 			for _, rule := range role.Rules {
-				if slices.Contains(rule.Resources, "*") || slices.Contains(rule.Verbs, "*") || slices.Contains(rule.APIGroups, "*") {
-					t.Errorf("%s %s has a rule without bounds: %v", object.GetKind(), role.Name, rule)
-				}
+				expect.That(t, !slices.Contains(rule.Resources, "*") && !slices.Contains(rule.Verbs, "*") && !slices.Contains(rule.APIGroups, "*"),
+					"%s %s has a rule without bounds: %v", object.GetKind(), role.Name, rule)
 			}
 		}
 	}
@@ -173,9 +155,7 @@ func TestBindingsHangTogether(t *testing.T) {
 					continue
 				}
 				var binding rbacv1.ClusterRoleBinding
-				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding))
 				if _, found := known[key(binding.RoleRef.Kind, binding.RoleRef.Name)]; !found {
 					t.Errorf("%s refers to %s %s, which is not there", name, binding.RoleRef.Kind, binding.RoleRef.Name)
 				}
@@ -184,9 +164,8 @@ func TestBindingsHangTogether(t *testing.T) {
 						continue // may do everything anyway
 					}
 					made, found := known[key(who.Kind, who.Name)]
-					if !found || made.GetNamespace() != who.Namespace {
-						t.Errorf("%s refers to %s %s/%s, which is not there", name, who.Kind, who.Namespace, who.Name)
-					}
+					expect.That(t, found && made.GetNamespace() == who.Namespace,
+						"%s refers to %s %s/%s, which is not there", name, who.Kind, who.Namespace, who.Name)
 				}
 			}
 		})
@@ -199,9 +178,7 @@ func key(kind, name string) string { return kind + " " + name }
 func byName(t *testing.T, dir string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	objects, err := render(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	named := map[string]*unstructured.Unstructured{}
 	for _, object := range objects {
 		named[key(object.GetKind(), object.GetName())] = object
@@ -229,12 +206,8 @@ func TestAttackRightsOfTheFormerForm(t *testing.T) {
 		"of the hostclaim manager, by kubectl": func(t *testing.T, form string) {
 			t.Helper()
 			objects, err := aboutRights("hostclaim/" + form)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := manifests.Apply(t.Context(), server.Client, objects); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
+			expect.NoError(t, manifests.Apply(t.Context(), server.Client, objects))
 		},
 	}
 	who := map[string]subject{"of the provider manager, by clusterctl": provider, "of the hostclaim manager, by kubectl": hostOwner}
@@ -258,15 +231,11 @@ func TestAttackRightsOfTheFormerForm(t *testing.T) {
 func effective(t *testing.T, who subject) map[string][]string {
 	t.Helper()
 	as, err := client.New(who.config(), client.Options{Scheme: server.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	found := map[string][]string{}
 	for _, namespace := range in(tenantA, tenantB, infra, capm3, hostclaim, unrelated) {
 		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
-		if err := as.Create(t.Context(), review); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, as.Create(t.Context(), review))
 		for _, rule := range review.Status.ResourceRules {
 			found[namespace] = append(found[namespace], fmt.Sprint(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames))
 		}
@@ -286,15 +255,11 @@ func newClusterctl(t *testing.T) clusterctl {
 	repo, program := harness.Clusterctl(t)
 	c := clusterctl{program: program, dir: t.TempDir()}
 	metadata, err := os.ReadFile(repo.Path("metadata.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	core := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "capi-system"}}}
 	for _, form := range []string{"default", "hardened"} {
 		objects, err := manifests.Render(repo.Path("config", form), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		ours := filepath.Join(c.dir, form, "infrastructure-metal3", "v1.14.7", "infrastructure-components.yaml")
 		theirs := filepath.Join(c.dir, form, "cluster-api", "v1.14.0", "core-components.yaml")
 		for path, objects := range map[string][]*unstructured.Unstructured{ours: objects, theirs: {core}} {
@@ -331,17 +296,13 @@ func (c clusterctl) run(t *testing.T, form string, args ...string) {
 func endNamespace(t *testing.T, name string) {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(server.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	namespace := &corev1.Namespace{}
 	if err = server.Client.Get(t.Context(), client.ObjectKey{Name: name}, namespace); err == nil {
 		namespace.Spec.Finalizers = nil
 		_, err = clients.CoreV1().Namespaces().Finalize(t.Context(), namespace, metav1.UpdateOptions{})
 	}
-	if client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, client.IgnoreNotFound(err))
 }
 
 func toYAML(t *testing.T, objects []*unstructured.Unstructured) []byte {
@@ -349,9 +310,7 @@ func toYAML(t *testing.T, objects []*unstructured.Unstructured) []byte {
 	var text []byte
 	for _, object := range objects {
 		one, err := yaml.Marshal(object.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		text = append(append(text, "---\n"...), one...)
 	}
 	return text
@@ -359,12 +318,8 @@ func toYAML(t *testing.T, objects []*unstructured.Unstructured) []byte {
 
 func writeFile(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	expect.NoError(t, os.WriteFile(path, text, 0o600))
 }
 
 func adminKubeconfig(t *testing.T) []byte {
@@ -375,8 +330,6 @@ func adminKubeconfig(t *testing.T) []byte {
 		Clusters:       map[string]*clientcmdapi.Cluster{"admin": {Server: server.Config.Host, CertificateAuthorityData: server.Config.CAData}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"admin": {ClientCertificateData: server.Config.CertData, ClientKeyData: server.Config.KeyData}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return text
 }

@@ -31,6 +31,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // forms are the folders of config/ that users install.
@@ -40,9 +42,7 @@ var forms = []string{"default", "hardened", "in-place-updates", "hostclaim/defau
 func ofKind[T any](t *testing.T, form, kind string) []T {
 	t.Helper()
 	objects, err := render(form)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var found []T
 	for _, object := range objects {
 		if object.GetKind() != kind {
@@ -54,9 +54,7 @@ func ofKind[T any](t *testing.T, form, kind string) []T {
 		}
 		found = append(found, typed)
 	}
-	if len(found) == 0 {
-		t.Fatalf("config/%s has no %s", form, kind)
-	}
+	expect.Must(t, len(found) != 0, "config/%s has no %s", form, kind)
 	return found
 }
 
@@ -91,19 +89,14 @@ func TestReplicasAreKeptAndReached(t *testing.T) {
 				t.Errorf("%d replicas with %v", replicas, manager.Args)
 			}
 			for _, constraint := range deployment.Spec.Template.Spec.TopologySpreadConstraints {
-				if !selects(t, constraint.LabelSelector, pod) {
-					t.Error("the constraint spreads other Pods")
-				}
+				expect.That(t, selects(t, constraint.LabelSelector, pod), "the constraint spreads other Pods")
 			}
 			budget := ofKind[policyv1.PodDisruptionBudget](t, form, "PodDisruptionBudget")[0]
-			if !selects(t, budget.Spec.Selector, pod) || budget.Namespace != deployment.Namespace || budget.Spec.MaxUnavailable.IntValue() != 1 {
-				t.Errorf("the budget does not keep one replica: %v", budget.Spec)
-			}
+			expect.That(t, selects(t, budget.Spec.Selector, pod) && budget.Namespace == deployment.Namespace && budget.Spec.MaxUnavailable.IntValue() == 1,
+				"the budget does not keep one replica: %v", budget.Spec)
 			var open, listening []string
 			for _, policy := range ofKind[networkingv1.NetworkPolicy](t, form, "NetworkPolicy") {
-				if !selects(t, &policy.Spec.PodSelector, pod) || policy.Namespace != deployment.Namespace {
-					t.Errorf("policy %s is for other Pods", policy.Name)
-				}
+				expect.That(t, selects(t, &policy.Spec.PodSelector, pod) && policy.Namespace == deployment.Namespace, "policy %s is for other Pods", policy.Name)
 				for _, rule := range policy.Spec.Ingress {
 					for _, port := range rule.Ports {
 						open = append(open, port.Port.String())
@@ -125,8 +118,6 @@ func TestReplicasAreKeptAndReached(t *testing.T) {
 func selects(t *testing.T, selector *metav1.LabelSelector, pod labels.Set) bool {
 	t.Helper()
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return !parsed.Empty() && parsed.Matches(pod)
 }

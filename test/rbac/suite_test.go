@@ -34,9 +34,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -128,9 +130,23 @@ func addPeople(ctx context.Context) error {
 	}
 	return server.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "auditors"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "hostclaim-auditor-role"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "auditors"}},
+		RoleRef:    clusterRole("hostclaim-auditor-role"), Subjects: group("auditors"),
 	})
+}
+
+func clusterRole(name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+}
+
+func group(name string) []rbacv1.Subject {
+	return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}}
+}
+
+// create makes an object for one test.
+func create(t *testing.T, object client.Object) {
+	t.Helper()
+	expect.NoError(t, server.Client.Create(t.Context(), object))
+	t.Cleanup(func() { expect.NoError(t, server.Client.Delete(context.Background(), object)) })
 }
 
 // render returns the objects of a folder of config/.
@@ -207,9 +223,7 @@ func asks(t *testing.T, who subject, question authorizationv1.ResourceAttributes
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: who.user, Groups: who.groups, ResourceAttributes: &question,
 	}}
-	if err := server.Client.Create(t.Context(), review); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.Client.Create(t.Context(), review))
 	return review.Status
 }
 
