@@ -22,7 +22,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,13 +34,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const (
-	teamLabel = "example.com/team"
 	nextImage = "http://images.example.com/node-v1.36.1-next.qcow2"
 	// firstImages and nextImages are those of the variable, with the version left open.
 	firstImages = "http://images.example.com/node-{version}.qcow2"
@@ -62,8 +60,6 @@ func TestClustersOfAClass(t *testing.T) {
 	t.Parallel()
 	c := newClassStory(t)
 	mustRun(t, "a cluster of the class comes up", c.comesUp)
-	t.Run("metadata of the templates is on what was made of them", c.metadataIsApplied)
-	t.Run("the templates promise what the servers have", c.capacityIsPromised)
 	t.Run("a change that needs no new machines makes no new templates", c.templatesStay)
 	mustRun(t, "a new image is rolled out", c.imageIsRolledOut)
 	t.Run("the templates stay after that too", c.templatesStay)
@@ -72,35 +68,19 @@ func TestClustersOfAClass(t *testing.T) {
 }
 
 // newClassStory registers two servers more than the cluster has machines, for a rollout, and
-// lets the tenant bring the class, with metadata in its templates.
+// lets the tenant bring the class.
 func newClassStory(t *testing.T) *classStory {
 	t.Helper()
 	c := &classStory{pool: story.Pool{Namespace: "classy-infra", Servers: 4, Tenants: []string{"classy"}}}
-	must(t, c.pool.Register(t.Context(), lab.admin))
-	must(t, c.pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
-	ports, err := cluster.FreePorts(1)
-	must(t, err)
-	c.tenantCluster = newTenantCluster(t, "classy", story.Cluster{Name: "c", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 112})
-	must(t, story.BringClass(t.Context(), lab.Repo, c.Tenant, withMetadata))
+	expect.NoError(t, c.pool.Register(t.Context(), lab.admin))
+	expect.NoError(t, c.pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
+	c.tenantCluster = newTenantCluster(t, "classy", story.Cluster{Name: "c", ControlPlanes: 1, Workers: 1, Port: freePort(t), Subnet: 112})
+	expect.NoError(t, story.BringClass(t.Context(), lab.Repo, c.Tenant))
 	return c
 }
 
-// withMetadata gives the templates of the infrastructure a label that people read and an
-// annotation that claims understand.
-func withMetadata(object *unstructured.Unstructured) {
-	if !strings.HasPrefix(object.GetKind(), "Metal3") {
-		return
-	}
-	metadata := map[string]any{
-		"labels":      map[string]any{teamLabel: "blue"},
-		"annotations": map[string]any{infrav1.SoftFailureDomainAnnotation: "true"},
-	}
-	// The path leads through objects only, so that this cannot fail.
-	_ = unstructured.SetNestedMap(object.Object, metadata, "spec", "template", "metadata")
-}
-
 func (c *classStory) comesUp(t *testing.T) {
-	must(t, c.cluster.CreateOfClass(t.Context(), lab.Repo, c.Tenant, func(object *unstructured.Unstructured) {
+	expect.NoError(t, c.cluster.CreateOfClass(t.Context(), lab.Repo, c.Tenant, func(object *unstructured.Unstructured) {
 		if object.GetKind() == "Cluster" {
 			variables, _, _ := unstructured.NestedSlice(object.Object, "spec", "topology", "variables")
 			for _, v := range variables {
@@ -125,29 +105,21 @@ func (c *classStory) comesUp(t *testing.T) {
 func (c *classStory) variablesArrive(t *testing.T) {
 	t.Helper()
 	for _, m := range c.machines(t) {
-		if mode := m.Metal3.Spec.AutomatedCleaningMode; mode != "metadata" {
-			t.Errorf("%s has cleaning mode %q", m.Name(), mode)
-		}
+		expect.That(t, m.Metal3.Spec.AutomatedCleaningMode == "metadata", "%s has cleaning mode %q", m.Name(), m.Metal3.Spec.AutomatedCleaningMode)
 	}
 	var clusters infrav1.Metal3ClusterList
-	must(t, c.Client.List(t.Context(), &clusters, client.InNamespace(c.Namespace)))
+	expect.NoError(t, c.Client.List(t.Context(), &clusters, client.InNamespace(c.Namespace)))
 	var controlPlanes controlplanev1.KubeadmControlPlaneList
-	must(t, c.Client.List(t.Context(), &controlPlanes, client.InNamespace(c.Namespace)))
-	got := []any{len(clusters.Items), len(controlPlanes.Items)}
-	if diff := cmp.Diff([]any{1, 1}, got); diff != "" {
-		t.Fatalf("clusters and control planes (-want +got):\n%s", diff)
-	}
+	expect.NoError(t, c.Client.List(t.Context(), &controlPlanes, client.InNamespace(c.Namespace)))
+	count := [2]int{len(clusters.Items), len(controlPlanes.Items)}
+	expect.Must(t, count == [2]int{1, 1}, "clusters and control planes: %v", count)
 	config := controlPlanes.Items[0].Spec.KubeadmConfigSpec
-	if len(config.Files) != 1 || len(config.PreKubeadmCommands) != 1 {
-		t.Fatalf("files and commands of kube-vip: %v, %v", config.Files, config.PreKubeadmCommands)
-	}
+	expect.Must(t, len(config.Files) == 1 && len(config.PreKubeadmCommands) == 1, "files and commands of kube-vip: %v, %v", config.Files, config.PreKubeadmCommands)
 	port := fmt.Sprintf(`{name: port, value: "%d"}`, c.cluster.Port)
-	if missing := unsaid(config.Files[0].Content, `{name: address, value: "127.0.0.1"}`, port, `{name: vip_interface, value: ""}`); missing != nil {
-		t.Errorf("the manifest of kube-vip lacks %v:\n%s", missing, config.Files[0].Content)
-	}
-	if domains := clusters.Items[0].Spec.FailureDomains; len(domains) != 1 || domains[0].Name != "a1" {
-		t.Errorf("failure domains %v", domains)
-	}
+	missing := unsaid(config.Files[0].Content, `{name: address, value: "127.0.0.1"}`, port, `{name: vip_interface, value: ""}`)
+	expect.That(t, missing == nil, "the manifest of kube-vip lacks %v:\n%s", missing, config.Files[0].Content)
+	domains := clusters.Items[0].Spec.FailureDomains
+	expect.That(t, len(domains) == 1 && domains[0].Name == "a1", "failure domains %v", domains)
 }
 
 // of is an image of a version.
@@ -178,51 +150,8 @@ func (c *classStory) settles(t *testing.T, image string) {
 func (c *classStory) whole(t *testing.T) *clusterv1.Cluster {
 	t.Helper()
 	whole := &clusterv1.Cluster{}
-	must(t, c.Client.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: c.cluster.Name}, whole))
+	expect.NoError(t, c.Client.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: c.cluster.Name}, whole))
 	return whole
-}
-
-// metadataIsApplied looks for the labels and annotations of the templates, and for what
-// a claim understands of them on the claims.
-func (c *classStory) metadataIsApplied(t *testing.T) {
-	var clusters infrav1.Metal3ClusterList
-	must(t, c.Client.List(t.Context(), &clusters, client.InNamespace(c.Namespace)))
-	if len(clusters.Items) != 1 || clusters.Items[0].Labels[teamLabel] != "blue" {
-		t.Errorf("no Metal3Cluster with the label of its template: %v", clusters.Items)
-	}
-	for _, m := range c.machines(t) {
-		soft := infrav1.SoftFailureDomainAnnotation
-		got := []string{
-			m.Metal3.Labels[teamLabel], m.Metal3.Annotations[soft], m.Claim.Annotations[soft], m.Claim.Labels[teamLabel],
-		}
-		if diff := cmp.Diff([]string{"blue", "true", "true", ""}, got); diff != "" {
-			t.Errorf("label and annotation of %s, annotation and label of its claim (-want +got):\n%s", m.Name(), diff)
-		}
-	}
-}
-
-// capacityIsPromised compares the templates of the cluster with the servers of the pool,
-// which are all alike. Of the templates of the class no machine is ever made.
-func (c *classStory) capacityIsPromised(t *testing.T) {
-	eventually(t, "the templates tell the size of the servers", func(g gomega.Gomega) {
-		var templates infrav1.Metal3MachineTemplateList
-		g.Expect(c.Client.List(t.Context(), &templates, client.InNamespace(c.Namespace))).To(gomega.Succeed())
-		got := map[string]int{}
-		for _, template := range templates.Items {
-			s := template.Status
-			ready := meta.FindStatusCondition(s.Conditions, infrav1.ReadyCondition)
-			g.Expect(ready).NotTo(gomega.BeNil(), template.Name)
-			told := fmt.Sprintf("%s %s %s", ready.Reason, s.Capacity.Cpu(), s.Capacity.Memory())
-			if s.NodeInfo != nil {
-				told += fmt.Sprintf(" %s %s", s.NodeInfo.Architecture, s.NodeInfo.OperatingSystem)
-			}
-			got[told]++
-		}
-		g.Expect(got).To(gomega.Equal(map[string]int{
-			"CapacityObserved 32 64Gi amd64 linux": 2,
-			"CapacityUnknown 0 0":                  2,
-		}))
-	})
 }
 
 // revision is what must not change without a reason: an object and its generation, or
@@ -244,7 +173,7 @@ func (c *classStory) revisions(t *testing.T) map[string]revision {
 	} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind)
-		must(t, lab.admin.List(t.Context(), list, client.InNamespace(c.Namespace)))
+		expect.NoError(t, lab.admin.List(t.Context(), list, client.InNamespace(c.Namespace)))
 		for _, object := range list.Items {
 			found[kind.Kind+" "+object.Name] = revision{object.UID, object.Generation}
 		}
@@ -265,7 +194,7 @@ func (c *classStory) templatesStay(t *testing.T) {
 		whole := c.whole(t)
 		was := whole.DeepCopy()
 		whole.Spec.Topology.Workers.MachineDeployments[0].Metadata.Annotations = map[string]string{touchedKey: touch}
-		must(t, c.Client.Patch(t.Context(), whole, client.MergeFrom(was)))
+		expect.NoError(t, c.Client.Patch(t.Context(), whole, client.MergeFrom(was)))
 		eventually(t, "the annotation reaches the MachineDeployment", func(g gomega.Gomega) {
 			var list clusterv1.MachineDeploymentList
 			g.Expect(lab.world.List(t.Context(), &list, client.InNamespace(c.Namespace))).To(gomega.Succeed())
@@ -273,9 +202,7 @@ func (c *classStory) templatesStay(t *testing.T) {
 		})
 	}
 	c.settles(t, "")
-	if diff := cmp.Diff(before, c.revisions(t)); diff != "" {
-		t.Errorf("objects of the cluster (-before +after):\n%s", diff)
-	}
+	expect.Equal(t, before, c.revisions(t))
 }
 
 // imageIsRolledOut changes a variable, as a tenant would.
@@ -284,10 +211,10 @@ func (c *classStory) imageIsRolledOut(t *testing.T) {
 		for i, v := range topology.Variables {
 			if v.Name == "image" {
 				image := map[string]any{}
-				must(t, json.Unmarshal(v.Value.Raw, &image))
+				expect.NoError(t, json.Unmarshal(v.Value.Raw, &image))
 				image["url"] = nextImages
 				raw, err := json.Marshal(image)
-				must(t, err)
+				expect.NoError(t, err)
 				topology.Variables[i].Value.Raw = raw
 			}
 		}
@@ -299,9 +226,7 @@ func (c *classStory) imageIsRolledOut(t *testing.T) {
 func (c *classStory) versionIsRolledOut(t *testing.T) {
 	c.rollsOut(t, of(nextImages, nextVersion), func(topology *clusterv1.Topology) { topology.Version = nextVersion })
 	for _, m := range c.machines(t) {
-		if m.Machine.Spec.Version != nextVersion {
-			t.Errorf("%s has version %q", m.Name(), m.Machine.Spec.Version)
-		}
+		expect.That(t, m.Machine.Spec.Version == nextVersion, "%s has version %q", m.Name(), m.Machine.Spec.Version)
 	}
 }
 
@@ -313,18 +238,14 @@ func (c *classStory) rollsOut(t *testing.T, image string, edit func(*clusterv1.T
 	whole := c.whole(t)
 	was := whole.DeepCopy()
 	edit(&whole.Spec.Topology)
-	must(t, c.Client.Patch(t.Context(), whole, client.MergeFrom(was)))
+	expect.NoError(t, c.Client.Patch(t.Context(), whole, client.MergeFrom(was)))
 	c.settles(t, image)
 	eventually(t, "the former templates are gone", func(g gomega.Gomega) {
 		g.Expect(c.revisions(t)).To(gomega.HaveLen(len(before)))
 	})
-	if diff := cmp.Diff(map[string]int{"Machine": 2, "Metal3MachineTemplate": 2}, news(before, c.revisions(t))); diff != "" {
-		t.Errorf("new objects (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, map[string]int{"Machine": 2, "Metal3MachineTemplate": 2}, news(before, c.revisions(t)))
 	for _, m := range c.machines(t) {
-		if got := imageOn(m); got != image {
-			t.Errorf("the server of %s has image %q", m.Name(), got)
-		}
+		expect.That(t, imageOn(m) == image, "the server of %s has image %q", m.Name(), imageOn(m))
 	}
 }
 
@@ -341,7 +262,7 @@ func news(before, after map[string]revision) map[string]int {
 }
 
 func imageOn(m world.Machine) string {
-	if m.Host == nil || m.Host.Status.Provisioning.Image.URL == "" {
+	if m.Host == nil {
 		return ""
 	}
 	return m.Host.Status.Provisioning.Image.URL
@@ -349,7 +270,7 @@ func imageOn(m world.Machine) string {
 
 // goes deletes the cluster; the class stays for the next one.
 func (c *classStory) goes(t *testing.T) {
-	must(t, c.Client.Delete(t.Context(), c.whole(t)))
+	expect.NoError(t, c.Client.Delete(t.Context(), c.whole(t)))
 	eventually(t, "nothing of the cluster is left", func(g gomega.Gomega) {
 		g.Expect(leftOf(t, c.Namespace)).To(gomega.BeEmpty())
 		g.Expect(c.revisions(t)).To(gomega.HaveLen(3), "the templates of the class")

@@ -31,6 +31,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // clusterctl runs the program and returns its output. It does not look at what the
@@ -79,12 +80,10 @@ func (r *command) when(t *testing.T, text string, do func() error) {
 	r.mu.Unlock()
 	select {
 	case err := <-done:
-		must(t, err)
+		expect.NoError(t, err)
 	case <-r.over:
-		if len(done) == 0 {
-			t.Fatalf("clusterctl has ended without %q: %s", text, r.output())
-		}
-		must(t, <-done)
+		expect.Must(t, len(done) != 0, "clusterctl has ended without %q: %s", text, r.output())
+		expect.NoError(t, <-done)
 	}
 }
 
@@ -125,15 +124,15 @@ func (r *command) kill(t *testing.T) {
 // startClusterctl does not wait for the end of the program, which comes with the test at the latest.
 func startClusterctl(t *testing.T, args ...string) *command {
 	t.Helper()
-	must(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl))
+	expect.NoError(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl))
 	found, err := components.Lookup(components.Clusterctl)
-	must(t, err)
+	expect.NoError(t, err)
 	program, err := lab.Repo.Binary(found[0])
-	must(t, err)
+	expect.NoError(t, err)
 	r := &command{cmd: exec.CommandContext(t.Context(), program, args...), over: make(chan struct{})}
 	r.cmd.Stdout, r.cmd.Stderr = r, r
 	r.cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
-	must(t, r.cmd.Start())
+	expect.NoError(t, r.cmd.Start())
 	go func() {
 		defer close(r.over)
 		r.err = r.cmd.Wait()
@@ -160,8 +159,8 @@ func (p *poolStory) tenantUsesClusterctl(t *testing.T) {
 	said, err = clusterctl(t, append([]string{"get", "kubeconfig"}, about...)...)
 	g.Expect(err).NotTo(gomega.HaveOccurred(), said)
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(said))
-	must(t, err)
-	must(t, kubernetes.NewForConfigOrDie(config).RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error())
+	expect.NoError(t, err)
+	expect.NoError(t, kubernetes.NewForConfigOrDie(config).RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error())
 
 	other := []string{"get", "kubeconfig", p.a.cluster.Name, "--namespace", p.a.Namespace, "--kubeconfig", p.b.Kubeconfig}
 	said, err = clusterctl(t, other...)

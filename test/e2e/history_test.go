@@ -39,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // history is what has happened to hosts, claims and copied secrets, version by
@@ -311,8 +312,8 @@ func TestHistoryNotices(t *testing.T) {
 	}{
 		"nothing in a bind, a release and the next bind": {
 			[]any{
-				someHost("h", 1, ""), someHost("h", 2, "one"), someClaim("one", "h"), someCopy("one", 3, false),
-				someCopy("one", 5, true), someHost("h", 6, ""), leaving(someClaim("one", "h")), someHost("h", 7, "two"), someClaim("two", "h"),
+				someHost("h", 1, ""), someHost("h", 2, "one"), someClaim("one", "h"), someCopy("one", 3),
+				gone(someCopy("one", 5)), someHost("h", 6, ""), gone(someClaim("one", "h")), someHost("h", 7, "two"), someClaim("two", "h"),
 			}, "",
 		},
 		"nothing in a move of host and claim, there and back": {
@@ -329,8 +330,8 @@ func TestHistoryNotices(t *testing.T) {
 		"a release before the image went":          {[]any{someHost("h", 1, "one"), holding(someHost("h", 2, ""))}, "freed with image"},
 		"a release before the data went":           {[]any{someHost("h", 1, "one"), knowing(someHost("h", 2, ""))}, "references to data"},
 		"a release without cleaning":               {[]any{dirty(someHost("h", 1, "one")), someHost("h", 2, "")}, "cleaning mode"},
-		"a release before a secret went":           {[]any{someHost("h", 1, "one"), someCopy("one", 2, false), someHost("h", 3, ""), someCopy("one", 4, true)}, "while secret"},
-		"a secret that stays":                      {[]any{someHost("h", 1, "one"), someCopy("one", 2, false), someHost("h", 3, "")}, "while secret"},
+		"a release before a secret went":           {[]any{someHost("h", 1, "one"), someCopy("one", 2), someHost("h", 3, ""), gone(someCopy("one", 4))}, "while secret"},
+		"a secret that stays":                      {[]any{someHost("h", 1, "one"), someCopy("one", 2), someHost("h", 3, "")}, "while secret"},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -339,9 +340,8 @@ func TestHistoryNotices(t *testing.T) {
 				h.replay(object)
 			}
 			got := h.violations()
-			if ok := tt.want == "" && len(got) == 0 || len(got) == 1 && tt.want != "" && strings.Contains(got[0], tt.want); !ok {
-				t.Errorf("got violations %q, want one with %q", got, tt.want)
-			}
+			expect.That(t, tt.want == "" && len(got) == 0 || len(got) == 1 && tt.want != "" && strings.Contains(got[0], tt.want),
+				"got violations %q, want one with %q", got, tt.want)
 		})
 	}
 }
@@ -382,10 +382,11 @@ func called(host *bmov1alpha1.BareMetalHost, claim string) *bmov1alpha1.BareMeta
 	return host
 }
 
-func gone(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+// gone is an object that is being deleted.
+func gone[T client.Object](object T) T {
 	now := metav1.Now()
-	host.DeletionTimestamp = &now
-	return host
+	object.SetDeletionTimestamp(&now)
+	return object
 }
 
 func holding(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
@@ -414,21 +415,10 @@ func someClaim(uid types.UID, host string) *bmov1alpha1.HostClaim {
 	}
 }
 
-func leaving(claim *bmov1alpha1.HostClaim) *bmov1alpha1.HostClaim {
-	now := metav1.Now()
-	claim.DeletionTimestamp = &now
-	return claim
-}
-
 // someCopy is a secret that was copied for a claim.
-func someCopy(claim types.UID, version int, gone bool) *corev1.Secret {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+func someCopy(claim types.UID, version int) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "infra", Name: "copy-" + string(claim), ResourceVersion: fmt.Sprint(version),
 		Labels: map[string]string{infrav1.SecretClaimUIDLabel: string(claim)},
 	}}
-	if gone {
-		now := metav1.Now()
-		secret.DeletionTimestamp = &now
-	}
-	return secret
 }

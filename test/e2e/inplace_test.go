@@ -20,7 +20,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +36,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 const (
@@ -60,11 +60,9 @@ func (l *lifeStory) kept(t *testing.T) map[string]kept {
 	nodes := l.nodes(t)
 	for _, m := range l.servers(t)[worker] {
 		data := &infrav1.Metal3Data{}
-		must(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: m.Metal3.Status.RenderedData.Name}, data))
+		expect.NoError(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: m.Metal3.Status.RenderedData.Name}, data))
 		node := nodes[m.Machine.Status.NodeRef.Name]
-		if node.Spec.ProviderID != m.Machine.Spec.ProviderID {
-			t.Errorf("Node %q of %s has provider ID %q", node.Name, m.Name(), node.Spec.ProviderID)
-		}
+		expect.That(t, node.Spec.ProviderID == m.Machine.Spec.ProviderID, "Node %q of %s has provider ID %q", node.Name, m.Name(), node.Spec.ProviderID)
 		out[m.Name()] = kept{
 			Machine: m.UID(), Infra: m.Metal3.UID, Claim: m.Claim.UID, Host: m.Host.UID, Node: node.UID,
 			ProviderID: m.Machine.Spec.ProviderID, NodeName: node.Name, Data: data.Name, Index: int(ptr.Deref(data.Spec.Index, -1)),
@@ -90,7 +88,7 @@ func (l *lifeStory) knowTheirNodes(t *testing.T) {
 // Cluster API may update in place. Each worker is the one that it was, on a server that was wiped
 // and written once.
 func (l *lifeStory) workersAreKept(t *testing.T) {
-	must(t, story.UpdateInPlace(t.Context(), l.home, l.Namespace))
+	expect.NoError(t, story.UpdateInPlace(t.Context(), l.home, l.Namespace))
 	eventually(t, "Cluster API knows the extension", func(g gomega.Gomega) {
 		extension := &runtimev1.ExtensionConfig{}
 		g.Expect(l.home.Get(t.Context(), client.ObjectKey{Name: "capm3-in-place-updates"}, extension)).To(gomega.Succeed())
@@ -105,16 +103,13 @@ func (l *lifeStory) workersAreKept(t *testing.T) {
 		"infrastructureRef": {"name": "`+third+`"}, "bootstrap": {"configRef": {"name": "`+third+`"}}}}}}`)
 	l.isUpToDate(t, thirdImage)
 	l.runsIn(t, l.world)
-	if diff := cmp.Diff(before, l.kept(t)); diff != "" {
-		t.Errorf("workers (-before +after):\n%s", diff)
-	}
+	expect.Equal(t, before, l.kept(t))
 	for _, m := range l.servers(t)[worker] {
 		l.wasWipedOnce(t, m, seen[client.ObjectKeyFromObject(m.Host)])
 		secret, ref := &corev1.Secret{}, m.Host.Spec.UserData
-		must(t, l.admin.Get(t.Context(), client.ObjectKey{Namespace: m.Host.Namespace, Name: ref.Name}, secret))
-		if data := string(secret.Data["userData"]) + string(secret.Data["value"]); !strings.Contains(data, greeting) {
-			t.Errorf("the server of %s was not given the new bootstrap data", m.Name())
-		}
+		expect.NoError(t, l.admin.Get(t.Context(), client.ObjectKey{Namespace: m.Host.Namespace, Name: ref.Name}, secret))
+		data := string(secret.Data["userData"]) + string(secret.Data["value"])
+		expect.That(t, strings.Contains(data, greeting), "the server of %s was not given the new bootstrap data", m.Name())
 	}
 	l.isQuiet(t)
 }
@@ -123,12 +118,12 @@ func (l *lifeStory) workersAreKept(t *testing.T) {
 func (l *lifeStory) greets(t *testing.T, name string) {
 	t.Helper()
 	template := &bootstrapv1.KubeadmConfigTemplate{}
-	must(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: l.cluster.Name + "-workers"}, template))
+	expect.NoError(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: l.cluster.Name + "-workers"}, template))
 	next := &bootstrapv1.KubeadmConfigTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name}, Spec: *template.Spec.DeepCopy(),
 	}
 	next.Spec.Template.Spec.Files = append(next.Spec.Template.Spec.Files, bootstrapv1.File{Path: "/etc/" + greeting, Content: greeting})
-	must(t, l.Client.Create(t.Context(), next))
+	expect.NoError(t, l.Client.Create(t.Context(), next))
 }
 
 // isUpToDate waits until Cluster API has nothing left to do for the workers, whose servers have the image.
@@ -158,18 +153,15 @@ func (l *lifeStory) wasWipedOnce(t *testing.T, m world.Machine, seen int) {
 	states := map[bmov1alpha1.ProvisioningState]int{}
 	last := bmov1alpha1.StateProvisioned
 	for _, host := range l.history.versions(client.ObjectKeyFromObject(m.Host), seen) {
-		if ref := host.Spec.ConsumerRef; ref == nil || ref.UID != m.Claim.UID {
-			t.Errorf("server %s was that of %v", host.Name, ref)
-		}
+		ref := host.Spec.ConsumerRef
+		expect.That(t, ref != nil && ref.UID == m.Claim.UID, "server %s was that of %v", host.Name, ref)
 		if state := host.Status.Provisioning.State; state != last {
 			states[state]++
 			last = state
 		}
 	}
 	for _, state := range []bmov1alpha1.ProvisioningState{bmov1alpha1.StateDeprovisioning, bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned} {
-		if states[state] != 1 {
-			t.Errorf("server %s of %s was %v", m.Host.Name, m.Name(), states)
-		}
+		expect.That(t, states[state] == 1, "server %s of %s was %v", m.Host.Name, m.Name(), states)
 	}
 }
 

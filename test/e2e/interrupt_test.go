@@ -42,6 +42,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // What clusterctl says before it does it.
@@ -199,10 +200,10 @@ func clusterctlIsStuck(h hindrance) func(*moveStory, *testing.T) bool {
 // being deleted. The API server keeps the pause.
 func clusterctlIsStuckBesideOperator(s *moveStory, t *testing.T) bool {
 	c, err := client.New(s.here.Admin, client.Options{})
-	must(t, err)
+	expect.NoError(t, err)
 	policy, err := manifests.Render(lab.Repo.Path("config", "hostclaim", "keep-pause"), nil)
-	must(t, err)
-	must(t, manifests.Apply(t.Context(), c, policy))
+	expect.NoError(t, err)
+	expect.NoError(t, manifests.Apply(t.Context(), c, policy))
 	s.pause(t, true)
 	s.allMovable(t, metav1.ConditionTrue, infrav1.ReadyToMoveReason)
 	host := s.servers(t)[0].Host
@@ -217,7 +218,7 @@ func clusterctlIsStuckBesideOperator(s *moveStory, t *testing.T) bool {
 	ended := clusterctlIsStuck(noEnd())(s, t)
 	s.clears(t, s.here)
 	for _, object := range policy {
-		must(t, c.Delete(t.Context(), object))
+		expect.NoError(t, c.Delete(t.Context(), object))
 	}
 	return ended
 }
@@ -226,7 +227,7 @@ func clusterctlIsStuckBesideOperator(s *moveStory, t *testing.T) bool {
 func (s *moveStory) hinder(t *testing.T, h hindrance) (goOn func()) {
 	t.Helper()
 	c, err := client.New(s.here.Admin, client.Options{})
-	must(t, err)
+	expect.NoError(t, err)
 	meta := metav1.ObjectMeta{Name: "hindrance"}
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
@@ -241,15 +242,15 @@ func (s *moveStory) hinder(t *testing.T, h hindrance) (goOn func()) {
 			MatchLabels: map[string]string{corev1.LabelMetadataName: s.pool.Namespace},
 		}},
 	}}
-	must(t, c.Create(t.Context(), policy))
-	must(t, c.Create(t.Context(), bound))
+	expect.NoError(t, c.Create(t.Context(), policy))
+	expect.NoError(t, c.Create(t.Context(), bound))
 	host := s.servers(t)[0].Host
 	eventually(t, "the API server knows the policy", func(g gomega.Gomega) {
 		g.Expect(h.tried(s, t, host.DeepCopy())).To(gomega.MatchError(gomega.ContainSubstring(meta.Name)))
 	})
 	return func() {
-		must(t, c.Delete(t.Context(), bound))
-		must(t, c.Delete(t.Context(), policy))
+		expect.NoError(t, c.Delete(t.Context(), bound))
+		expect.NoError(t, c.Delete(t.Context(), policy))
 	}
 }
 
@@ -275,7 +276,7 @@ func (s *moveStory) followsTheTable(t *testing.T, before belongings) {
 func (s *moveStory) beginsAgain(t *testing.T) {
 	s.endsThePause(t)
 	_, err := s.clusterctlMove(t).end()
-	must(t, err)
+	expect.NoError(t, err)
 	s.here, s.there = s.there, s.here
 }
 
@@ -330,7 +331,7 @@ type victim struct {
 func (s *side) victim(t *testing.T, name string) *victim {
 	t.Helper()
 	records, err := process.Recorded(s.Dir)
-	must(t, err)
+	expect.NoError(t, err)
 	i := slices.IndexFunc(records, func(r process.Record) bool { return r.Name == name })
 	v := &victim{side: s, record: records[i], managers: maps.Clone(s.Running)}
 	if running, found := s.Running[name]; found {
@@ -355,9 +356,9 @@ func (v *victim) startAgain(t *testing.T) {
 		g.Expect(syscall.Kill(v.record.PID, 0)).To(gomega.MatchError(syscall.ESRCH))
 	})
 	// It is dead already; this only strikes it off the list of what must be ended.
-	must(t, v.Group.StopOne(name))
+	expect.NoError(t, v.Group.StopOne(name))
 	if running, found := v.managers[name]; found {
-		must(t, running.Start(t.Context(), v.Cluster))
+		expect.NoError(t, running.Start(t.Context(), v.Cluster))
 	} else {
 		v.startAPIServer(t)
 	}
@@ -368,18 +369,18 @@ func (v *victim) startAPIServer(t *testing.T) {
 	t.Helper()
 	r := v.record
 	p, err := v.Group.Start(process.Spec{Name: r.Name, Path: r.Path, Args: r.Args, Env: r.Env, Tier: r.Tier, Ready: r.Ready})
-	must(t, err)
+	expect.NoError(t, err)
 	ready := cluster.Healthy(&http.Client{Transport: &http.Transport{TLSClientConfig: v.TLS()}}, v.Server+"/readyz")
-	must(t, p.WaitReady(t.Context(), stepTimeout, ready))
+	expect.NoError(t, p.WaitReady(t.Context(), stepTimeout, ready))
 	c, err := client.New(v.Admin, client.Options{})
-	must(t, err)
+	expect.NoError(t, err)
 	since := time.Now()
 	eventually(t, "the managers have outlived their API server, or are new", func(g gomega.Gomega) {
 		for name, running := range v.managers {
 			select {
 			case <-running.Process.Exited():
-				must(t, v.Group.StopOne(name))
-				must(t, running.Start(t.Context(), v.Cluster))
+				expect.NoError(t, v.Group.StopOne(name))
+				expect.NoError(t, running.Start(t.Context(), v.Cluster))
 			default:
 			}
 		}

@@ -40,12 +40,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // shutdownMargin is how long before the timeout of `go test` the cluster is ended:
@@ -167,9 +168,14 @@ func (l *testCluster) stop(code int) int {
 		if code != 0 {
 			fmt.Fprintln(os.Stderr, l.explain()+"\nlogs: "+filepath.Join(l.dir, "logs"))
 		}
-		// A test that was interrupted has not ended its own cluster.
-		_, err := process.End(l.bare())
-		err = errors.Join(err, stack.Down(l.next(), l.out()), stack.Down(l.other(), l.out()), stack.Down(l.simulated(), l.out()), stack.Down(l.released()[0], l.out()), stack.Down(l.released()[1], l.out()), stack.Down(stack.HostsDir(l.dir), l.out()), l.Group.Stop())
+		// Tests that were interrupted have not ended their own clusters.
+		entries, err := os.ReadDir(l.dir)
+		for _, entry := range entries {
+			if entry.IsDir() {
+				err = errors.Join(err, stack.Down(l.folder(entry.Name()), console.New(os.Stderr)))
+			}
+		}
+		err = errors.Join(err, l.Group.Stop())
 		if err != nil {
 			code = reportError(err)
 		}
@@ -179,29 +185,10 @@ func (l *testCluster) stop(code int) int {
 }
 
 // bare is the folder of the cluster where nothing is installed.
-func (l *testCluster) bare() string {
-	return filepath.Join(l.dir, "bare")
-}
+func (l *testCluster) bare() string { return l.folder("bare") }
 
-// next is the folder of the cluster that others are moved to.
-func (l *testCluster) next() string {
-	return filepath.Join(l.dir, "next")
-}
-
-// other is the folder of the cluster that hosts are moved to and from.
-func (l *testCluster) other() string {
-	return filepath.Join(l.dir, "other")
-}
-
-// released are the folders of the clusters that clusterctl installs a release in.
-func (l *testCluster) released() [2]string {
-	return [2]string{filepath.Join(l.dir, "released"), filepath.Join(l.dir, "released-next")}
-}
-
-// simulated is the folder of the cluster whose hosts hostsim plays.
-func (l *testCluster) simulated() string {
-	return filepath.Join(l.dir, "simulated")
-}
+// folder is that of a cluster which a test starts.
+func (l *testCluster) folder(name string) string { return filepath.Join(l.dir, name) }
 
 // managers are those given. A host whose claim is missing is given back after a second, so
 // that no test goes well only because the grace is long.
@@ -212,10 +199,6 @@ func managers(all []manager.Manager) []manager.Manager {
 		}
 	}
 	return all
-}
-
-func (l *testCluster) out() *console.Printer {
-	return console.New(os.Stderr)
 }
 
 // clear removes the state of the cluster, keys included, and the logs too if
@@ -274,12 +257,17 @@ func eventually(t *testing.T, what string, check func(g gomega.Gomega)) {
 	})
 }
 
+func freePort(t *testing.T) int {
+	t.Helper()
+	ports, err := cluster.FreePorts(1)
+	expect.NoError(t, err)
+	return ports[0]
+}
+
 // must ends the test if what it did as a step of the story did not work.
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 }
 
 // eachSays expects each Metal3Machine of a namespace to have the condition, with the parts in its message.

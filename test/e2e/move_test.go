@@ -17,12 +17,7 @@ limitations under the License.
 package e2e
 
 import (
-	order "cmp"
-	"encoding/json"
-	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,18 +25,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"github.com/onsi/gomega"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -49,10 +37,10 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/keep"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // moveStory is a cluster whose hosts are beside it, between two dev clusters that each
@@ -65,18 +53,6 @@ type moveStory struct {
 	pool    story.Pool
 	// here is where the cluster is, there is where it is moved to next.
 	here, there *side
-}
-
-// side is one of the two dev clusters.
-type side struct {
-	*stack.Stack
-
-	tenant  *story.Tenant
-	admin   client.Client
-	world   *world.World
-	history *history
-	// operator is baremetal-operator while it is stopped.
-	operator *manager.Running
 }
 
 // TestHostsMoveWithTheirCluster plays moves by clusterctl in which hosts go along. Its chapters
@@ -97,75 +73,35 @@ func TestHostsMoveWithTheirCluster(t *testing.T) {
 	mustRun(t, "the cluster goes on with an identityRef, and leaves claims and hosts behind", s.leavesItsHosts)
 	t.Run("it grows by a server from where it was", s.growsByIdentity)
 	t.Run("a deleted cluster gives its servers back", s.clusterGoes)
-	for _, violation := range other.history.violations() {
-		t.Error("invariant broken:", violation)
-	}
+	expect.Equal(t, []string{}, other.history.violations())
 }
 
 // newMoveStory starts the other dev cluster and prepares a namespace on both sides.
 func newMoveStory(t *testing.T) *moveStory {
 	t.Helper()
-	ports, err := cluster.FreePorts(1)
-	must(t, err)
 	s := &moveStory{
 		t:       t,
-		cluster: story.Cluster{Name: "moved", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 113},
+		cluster: story.Cluster{Name: "moved", ControlPlanes: 1, Workers: 1, Port: freePort(t), Subnet: 113},
 		pool:    story.Pool{Namespace: "moved", Servers: 4, Tenants: []string{"moved"}},
 		here:    &side{Stack: lab.Stack, admin: lab.admin, world: lab.world, history: lab.history},
-		there:   newSide(t, lab.other(), manager.All()),
+		there:   newSide(t, lab.folder("other"), manager.All()),
 	}
 	for _, side := range []*side{s.here, s.there} {
+		var err error
 		side.tenant, err = story.AddTenant(t.Context(), side.admin, side.Cluster, s.pool.Namespace)
-		must(t, err)
+		expect.NoError(t, err)
 	}
-	must(t, s.pool.Register(t.Context(), s.here.admin))
+	expect.NoError(t, s.pool.Register(t.Context(), s.here.admin))
 	// What lets managers and tenants at hosts is not moved.
 	withoutServers := s.pool
 	withoutServers.Servers = 0
-	must(t, withoutServers.Register(t.Context(), s.there.admin))
-	must(t, s.pool.WaitAvailable(limited(t), s.here.world, ignoreNotes))
+	expect.NoError(t, withoutServers.Register(t.Context(), s.there.admin))
+	expect.NoError(t, s.pool.WaitAvailable(limited(t), s.here.world, ignoreNotes))
 	return s
-}
-
-// newSide starts a dev cluster like that of this package, with these managers.
-func newSide(t *testing.T, dir string, run []manager.Manager) *side {
-	t.Helper()
-	s := newUnwatchedSide(t, dir, run)
-	s.watch(t)
-	return s
-}
-
-// newUnwatchedSide does so where the kinds that are watched may be missing.
-func newUnwatchedSide(t *testing.T, dir string, run []manager.Manager) *side {
-	t.Helper()
-	started, err := stack.Up(t.Context(), stack.Options{Repo: lab.Repo, Dir: dir, Managers: managers(run), Built: true, Out: console.New(t.Output())})
-	must(t, err)
-	s := &side{Stack: started}
-	t.Cleanup(func() {
-		if err := started.Group.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			// They are kept with those of the dev cluster of this package.
-			must(t, os.Rename(filepath.Join(dir, "logs"), filepath.Join(lab.dir, "logs", filepath.Base(dir))))
-		}
-	})
-	s.admin, err = client.New(started.Admin, client.Options{Scheme: lab.admin.Scheme()})
-	must(t, err)
-	return s
-}
-
-func (s *side) watch(t *testing.T) {
-	t.Helper()
-	var err error
-	s.history, err = record(t.Context(), s.Admin, lab.admin.Scheme())
-	must(t, err)
-	s.world, err = world.Open(t.Context(), s.Admin)
-	must(t, err)
 }
 
 func (s *moveStory) comesUp(t *testing.T) {
-	must(t, s.cluster.Create(t.Context(), lab.Repo, s.here.tenant))
+	expect.NoError(t, s.cluster.Create(t.Context(), lab.Repo, s.here.tenant))
 	s.runs(t)
 }
 
@@ -199,7 +135,7 @@ func (s *moveStory) waitsForServers(t *testing.T) {
 	s.here.stopOperator(t)
 	var err error
 	s.cluster, err = s.cluster.ScaleWorkers(t.Context(), s.here.tenant, s.cluster.Workers+1)
-	must(t, err)
+	expect.NoError(t, err)
 	busy := ""
 	eventually(t, "the new machine has a server", func(g gomega.Gomega) {
 		machines, err := s.here.world.Machines(t.Context(), s.pool.Namespace)
@@ -212,9 +148,7 @@ func (s *moveStory) waitsForServers(t *testing.T) {
 		g.Expect(busy).NotTo(gomega.BeEmpty())
 	})
 	said, err := s.clusterctlMove(t).end()
-	if err == nil || len(unsaid(said, "is still provisioning the node")) > 0 {
-		t.Errorf("clusterctl ended with %v and said:\n%s", err, said)
-	}
+	expect.That(t, err != nil && len(unsaid(said, "is still provisioning the node")) == 0, "clusterctl ended with %v and said:\n%s", err, said)
 	s.pause(t, true)
 	s.movable(t, busy, metav1.ConditionFalse, infrav1.HostNotAtRestReason, "state is available")
 	s.pause(t, false)
@@ -254,7 +188,7 @@ func (s *moveStory) arrives(t *testing.T, move *command) {
 	t.Helper()
 	said, err := move.end()
 	t.Logf("clusterctl: %s", said)
-	must(t, err)
+	expect.NoError(t, err)
 	s.here, s.there = s.there, s.here
 }
 
@@ -278,8 +212,8 @@ func (s *moveStory) settles(t *testing.T, before belongings, marks map[*side]mar
 
 // clusterGoes deletes the cluster where it is.
 func (s *moveStory) clusterGoes(t *testing.T) {
-	must(t, s.here.tenant.Client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.cluster.Name}}))
-	must(t, s.pool.WaitFree(limited(t), s.here.world, s.pool.Servers))
+	expect.NoError(t, s.here.tenant.Client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.cluster.Name}}))
+	expect.NoError(t, s.pool.WaitFree(limited(t), s.here.world, s.pool.Servers))
 	eventually(t, "nothing of the cluster is left", func(g gomega.Gomega) {
 		g.Expect(leftIn(t, s.here.admin, s.pool.Namespace)).To(gomega.ConsistOf("secret hosts"))
 		g.Expect(s.left(t, s.there)).To(gomega.BeEmpty())
@@ -366,249 +300,13 @@ func (s *moveStory) pause(t *testing.T, paused bool) {
 func (s *moveStory) pauseOn(t *testing.T, side *side, paused bool) {
 	t.Helper()
 	before := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.cluster.Name}}
-	must(t, side.tenant.Client.Get(t.Context(), client.ObjectKeyFromObject(before), before))
+	expect.NoError(t, side.tenant.Client.Get(t.Context(), client.ObjectKeyFromObject(before), before))
 	after := before.DeepCopy()
 	after.Spec.Paused = nil
 	if paused {
 		after.Spec.Paused = &paused
 	}
-	must(t, side.tenant.Client.Patch(t.Context(), after, client.MergeFrom(before)))
-}
-
-// stopOperator takes baremetal-operator away from this side, as the documentation asks for. Hosts can
-// be written only if the API server does without its webhook.
-func (s *side) stopOperator(t *testing.T) {
-	t.Helper()
-	s.failurePolicy(t, admissionv1.Ignore)
-	must(t, s.Group.StopOne(components.BareMetalOperator))
-	s.operator = s.Running[components.BareMetalOperator]
-	// It has not crashed.
-	delete(s.Running, components.BareMetalOperator)
-}
-
-// startOperator starts it if it was stopped.
-func (s *side) startOperator(t *testing.T) {
-	t.Helper()
-	if s.operator == nil {
-		return
-	}
-	must(t, s.operator.Start(t.Context(), s.Cluster))
-	s.Running[components.BareMetalOperator], s.operator = s.operator, nil
-	s.failurePolicy(t, admissionv1.Fail)
-}
-
-// failurePolicy sets whether writes to hosts fail while baremetal-operator does not answer.
-func (s *side) failurePolicy(t *testing.T, policy admissionv1.FailurePolicyType) {
-	t.Helper()
-	c, err := client.New(s.Admin, client.Options{})
-	must(t, err)
-	webhooks := &unstructured.Unstructured{}
-	webhooks.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"))
-	webhooks.SetName("baremetal-operator-validating-webhook-configuration")
-	patch := fmt.Sprintf(`[{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": %q}]`, policy)
-	must(t, c.Patch(t.Context(), webhooks, client.RawPatch(types.JSONPatchType, []byte(patch))))
-}
-
-// labelKinds puts the label on CRDs by which clusterctl finds what to move, or takes it off with nil.
-func labelKinds(t *testing.T, s *stack.Stack, value any, names ...string) {
-	t.Helper()
-	c := definitions(t, s.Admin)
-	for _, name := range names {
-		merge(t, c, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}},
-			map[string]any{"labels": map[string]any{clusterctlv1.ClusterctlLabel: value}})
-	}
-}
-
-// annotate sets an annotation as kubectl would, or takes it off where value is nil.
-func annotate(t *testing.T, c client.Client, object client.Object, key string, value any) {
-	t.Helper()
-	merge(t, c, object.DeepCopyObject().(client.Object), map[string]any{"annotations": map[string]any{key: value}})
-}
-
-func merge(t *testing.T, c client.Client, object client.Object, metadata map[string]any) {
-	t.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	must(t, err)
-	must(t, c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, patch)))
-}
-
-// belongings are what a cluster must have before and after a move.
-type belongings struct {
-	// Objects are the specs of its objects, and the content of its Secrets, by kind and name.
-	Objects map[string]any
-	// Nodes are the UIDs of its Nodes by name: a server that was written again would have joined
-	// as another one.
-	Nodes map[string]types.UID
-	// Addresses are those of its Machines.
-	Addresses map[string][]clusterv1.MachineAddress
-	// Servers are what its hosts report about their servers.
-	Servers map[string]server
-}
-
-// server is all that would change on a host if something was done to its server. When it was
-// registered is left out: baremetal-operator logs in to a BMC again whose Secret is another object.
-type server struct {
-	PoweredOn    bool
-	Provisioning bmov1alpha1.ProvisionStatus
-	Operations   bmov1alpha1.OperationHistory
-	Error        string
-}
-
-func serverOf(host *bmov1alpha1.BareMetalHost) server {
-	status := host.Status.DeepCopy()
-	status.OperationHistory.Register = bmov1alpha1.OperationMetric{}
-	return server{status.PoweredOn, status.Provisioning, status.OperationHistory, status.ErrorMessage}
-}
-
-// belongings reads everything of the cluster where it is.
-func (s *moveStory) belongings(t *testing.T) belongings {
-	t.Helper()
-	b := belongings{Objects: map[string]any{}, Nodes: map[string]types.UID{}, Addresses: map[string][]clusterv1.MachineAddress{}, Servers: map[string]server{}}
-	stays := s.stays(t, s.here)
-	for _, kind := range movedKinds() {
-		for _, object := range s.objects(t, s.here, kind) {
-			if name := object.GetKind() + " " + object.GetName(); !slices.Contains(stays, name) {
-				b.Objects[name] = substance(object)
-			}
-		}
-	}
-	for name, node := range (&tenantCluster{s.here.tenant, s.cluster}).nodes(t) {
-		b.Nodes[name] = node.UID
-	}
-	for _, m := range s.servers(t) {
-		b.Addresses[m.Machine.Name] = m.Machine.Status.Addresses
-		b.Servers[m.Host.Name] = serverOf(m.Host)
-	}
-	return b
-}
-
-// movedKinds are the kinds of which a cluster has objects.
-func movedKinds() (kinds []schema.GroupVersionKind) {
-	for version, names := range map[schema.GroupVersion][]string{
-		corev1.SchemeGroupVersion:                                 {"Secret"},
-		clusterv1.GroupVersion:                                    {"Cluster", "Machine", "MachineSet", "MachineDeployment"},
-		{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta2"}: {"KubeadmConfig", "KubeadmConfigTemplate"},
-		controlplanev1.GroupVersion:                               {"KubeadmControlPlane"},
-		infrav1.GroupVersion:                                      {"Metal3Cluster", "Metal3Machine", "Metal3MachineTemplate", "Metal3DataTemplate", "Metal3DataClaim", "Metal3Data"},
-		bmov1alpha1.GroupVersion:                                  {"HostClaim", "BareMetalHost", "HardwareData"},
-		ipamv1alpha1.GroupVersion:                                 {"IPPool", "IPClaim", "IPAddress"},
-	} {
-		for _, name := range names {
-			kinds = append(kinds, version.WithKind(name))
-		}
-	}
-	return kinds
-}
-
-// objects lists the objects of a kind that are in the namespace on a side.
-func (s *moveStory) objects(t *testing.T, side *side, kind schema.GroupVersionKind) []unstructured.Unstructured {
-	t.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind)
-	must(t, side.admin.List(t.Context(), list, client.InNamespace(s.pool.Namespace)))
-	return list.Items
-}
-
-// substance is what a move must leave as it is. UIDs are others afterwards.
-func substance(object unstructured.Unstructured) any {
-	if object.GetKind() == "Secret" {
-		return object.Object["data"]
-	}
-	unstructured.RemoveNestedField(object.Object, "spec", "consumerRef", "uid")
-	return object.Object["spec"]
-}
-
-// stays lists what belongs to the servers of a side that no machine has, and stays there.
-func (s *moveStory) stays(t *testing.T, side *side) (names []string) {
-	t.Helper()
-	var left bmov1alpha1.BareMetalHostList
-	must(t, side.admin.List(t.Context(), &left, client.InNamespace(s.pool.Namespace)))
-	for _, host := range left.Items {
-		if host.Spec.ConsumerRef == nil {
-			names = append(names, "BareMetalHost "+host.Name, "HardwareData "+host.Name, "Secret "+host.Spec.BMC.CredentialsName)
-		}
-	}
-	return names
-}
-
-// left lists what is in the namespace on a side and does not stay there.
-func (s *moveStory) left(t *testing.T, side *side) (names []string) {
-	t.Helper()
-	stays := s.stays(t, side)
-	for _, kind := range movedKinds() {
-		for _, object := range s.objects(t, side, kind) {
-			if name := object.GetKind() + " " + object.GetName(); !slices.Contains(stays, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// undisturbed expects nothing to have been done to the servers since the cluster had what it had:
-// no version of a host, on either side, reports another server or a lost claim, and
-// baremetal-operator has sent no event.
-func (s *moveStory) undisturbed(t *testing.T, before belongings, marks map[*side]mark) {
-	t.Helper()
-	for side, since := range marks {
-		for _, host := range side.history.after(s.pool.Namespace, since.versions) {
-			want, moved := before.Servers[host.Name]
-			if _, orphaned := host.Annotations[infrav1.OrphanedSinceAnnotation]; orphaned {
-				t.Errorf("%s in %s, version %s, is marked as an orphan", host.Name, side.Dir, host.ResourceVersion)
-			}
-			if !moved || host.Status.Provisioning.State == bmov1alpha1.StateNone {
-				continue
-			}
-			if diff := cmp.Diff(want, serverOf(host)); diff != "" {
-				t.Errorf("%s in %s, version %s (-before +then):\n%s", host.Name, side.Dir, host.ResourceVersion, diff)
-			}
-		}
-		for _, event := range s.operatorEvents(t, side)[since.events:] {
-			t.Errorf("baremetal-operator says in %s: %s", side.Dir, event)
-		}
-	}
-}
-
-// mark is how far the history of a side has come.
-type mark struct{ versions, events int }
-
-func (s *moveStory) marks(t *testing.T) map[*side]mark {
-	t.Helper()
-	marks := map[*side]mark{}
-	for _, side := range []*side{s.here, s.there} {
-		marks[side] = mark{len(side.history.after(s.pool.Namespace, 0)), len(s.operatorEvents(t, side))}
-	}
-	return marks
-}
-
-// operatorEvents are those of baremetal-operator about hosts, the oldest first, but for those about a host
-// that comes: its hardware was read from the HardwareData, and its BMC was reached.
-func (s *moveStory) operatorEvents(t *testing.T, side *side) (told []string) {
-	t.Helper()
-	var events corev1.EventList
-	must(t, side.admin.List(t.Context(), &events, client.InNamespace(s.pool.Namespace)))
-	slices.SortFunc(events.Items, func(a, b corev1.Event) int { return order.Compare(version(&a), version(&b)) })
-	for _, event := range events.Items {
-		expected := event.Reason == "UpdateHardwareDetails" || event.Reason == "BMCAccessValidated"
-		if event.Source.Component == "metal3-baremetal-controller" && !expected {
-			told = append(told, event.InvolvedObject.Name+" "+event.Reason+": "+event.Message)
-		}
-	}
-	return told
-}
-
-// after returns the versions of the hosts of a namespace from the given one on, in the order in
-// which they were seen.
-func (h *history) after(namespace string, first int) (versions []*bmov1alpha1.BareMetalHost) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for key, known := range h.hosts {
-		if key.Namespace == namespace {
-			versions = append(versions, known...)
-		}
-	}
-	slices.SortFunc(versions, func(a, b *bmov1alpha1.BareMetalHost) int { return order.Compare(version(a), version(b)) })
-	return versions[first:]
+	expect.NoError(t, side.tenant.Client.Patch(t.Context(), after, client.MergeFrom(before)))
 }
 
 // leavesItsHosts has the cluster go on with an identityRef, and moves all of it but claims and
@@ -617,7 +315,7 @@ func (s *moveStory) leavesItsHosts(t *testing.T) {
 	s.letIn(t)
 	infra := &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.cluster.Name}}
 	identity := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"identityRef": {"name": "hosts"}}}`))
-	must(t, s.here.tenant.Client.Patch(t.Context(), infra.DeepCopy(), identity))
+	expect.NoError(t, s.here.tenant.Client.Patch(t.Context(), infra.DeepCopy(), identity))
 	s.identityIs(t, infrav1.IdentityNotUsedReason)
 	before, held, marks := s.belongings(t), bindings(t, s.here.world, s.pool.Namespace), s.marks(t)
 
@@ -633,11 +331,9 @@ func (s *moveStory) leavesItsHosts(t *testing.T) {
 		}
 	})
 	said, err := s.clusterctlMove(t, "--dry-run").end()
-	must(t, err)
+	expect.NoError(t, err)
 	for _, kind := range []string{"HostClaim", "BareMetalHost"} {
-		if strings.Contains(said, "Creating "+kind+"=") {
-			t.Errorf("clusterctl would move a %s:\n%s", kind, said)
-		}
+		expect.That(t, !strings.Contains(said, "Creating "+kind+"="), "clusterctl would move a %s:\n%s", kind, said)
 	}
 	hosts := s.here
 	s.arrives(t, s.clusterctlMove(t))
@@ -653,13 +349,13 @@ func (s *moveStory) leavesItsHosts(t *testing.T) {
 // letIn gives the tenant the credential of its own namespace, as the infrastructure team would.
 func (s *moveStory) letIn(t *testing.T) {
 	t.Helper()
-	must(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Tenant))
+	expect.NoError(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Tenant))
 	admin := cluster.AdminKubeconfig(s.here.Dir)
 	said, err := story.Onboarding{
 		Repo: lab.Repo, Hosts: admin, Management: admin, Claims: s.pool.Namespace, Namespace: s.pool.Namespace,
 		Secret: "hosts", Servers: s.pool.Servers, Resident: true, Expiry: time.Hour,
 	}.Run(t.Context())
-	must(t, err)
+	expect.NoError(t, err)
 	t.Log(said)
 }
 
@@ -670,7 +366,7 @@ func (s *moveStory) reach(t *testing.T, hosts *side) {
 	var err error
 	// The chapters after this one need it, too.
 	here.world, err = world.OpenPair(s.t.Context(), here.Admin, hosts.Admin)
-	must(t, err)
+	expect.NoError(t, err)
 	s.here = &here
 }
 
@@ -678,7 +374,7 @@ func (s *moveStory) reach(t *testing.T, hosts *side) {
 func (s *moveStory) growsByIdentity(t *testing.T) {
 	var err error
 	s.cluster, err = s.cluster.ScaleWorkers(t.Context(), s.here.tenant, s.cluster.Workers+1)
-	must(t, err)
+	expect.NoError(t, err)
 	s.runs(t)
 	s.identityIs(t, infrav1.IdentityConnectedReason)
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -57,17 +58,14 @@ type releaseStory struct {
 // run, and move their cluster, with nothing done by hand. It runs before the parallel tests, as
 // TestHostsMoveWithTheirCluster does.
 func TestClusterctlKeepsARelease(t *testing.T) {
-	ports, err := cluster.FreePorts(1)
-	must(t, err)
 	s := &releaseStory{moveStory: moveStory{
 		t:       t,
-		cluster: story.Cluster{Name: "released", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 114},
+		cluster: story.Cluster{Name: "released", ControlPlanes: 1, Workers: 1, Port: freePort(t), Subnet: 114},
 		pool:    story.Pool{Namespace: "released", Servers: 4, Tenants: []string{"released"}},
 	}}
 	mustRun(t, "two releases are made", s.make)
 	mustRun(t, "clusterctl installs the older one", s.isInstalled)
 	mustRun(t, "machines run", s.comesUp)
-	mustRun(t, "clusterctl describes their cluster", s.isDescribed)
 	mustRun(t, "clusterctl upgrades both managers, and no host is written", s.isUpgraded)
 	mustRun(t, "clusterctl moves the cluster to where it has installed the newer one", func(t *testing.T) {
 		s.confirm(t, true)
@@ -76,9 +74,7 @@ func TestClusterctlKeepsARelease(t *testing.T) {
 	})
 	t.Run("the steps of the documentation take both managers away", s.isUninstalled)
 	for _, side := range []*side{s.here, s.there} {
-		for _, violation := range side.history.violations() {
-			t.Error("invariant broken:", violation)
-		}
+		expect.Equal(t, []string{}, side.history.violations())
 	}
 }
 
@@ -87,13 +83,11 @@ func (s *releaseStory) make(t *testing.T) {
 	out := filepath.Join(lab.dir, "out")
 	for _, version := range []string{oldRelease, newRelease} {
 		said, err := exec.CommandContext(t.Context(), "make", "-C", lab.Repo.Root, "release", "OUT="+out, "RELEASE="+version).CombinedOutput()
-		if err != nil {
-			t.Fatalf("make release: %v\n%s", err, said)
-		}
+		expect.Must(t, err == nil, "make release: %v\n%s", err, said)
 	}
 	s.config = filepath.Join(out, "clusterctl.yaml")
 	config, err := os.ReadFile(s.config)
-	must(t, err)
+	expect.NoError(t, err)
 	// The hardened form, as docs/tenants-and-policies.md has it.
 	config = bytes.ReplaceAll(config, []byte("components.yaml\n"), []byte("components-hardened.yaml\n"))
 	for _, p := range []struct{ component, name, kind, folder, file string }{
@@ -105,34 +99,34 @@ func (s *releaseStory) make(t *testing.T) {
 		path := writeProvider(t, p.component, filepath.Join(out, p.folder), p.file+"-components.yaml")
 		config = fmt.Appendf(config, "- {name: %s, type: %s, url: 'file://%s'}\n", p.name, p.kind, path)
 	}
-	must(t, os.WriteFile(s.config, config, 0o600))
+	expect.NoError(t, os.WriteFile(s.config, config, 0o600))
 }
 
 // writeProvider writes the release of another provider, from its source, and returns its components file.
 func writeProvider(t *testing.T, component, folder, file string) string {
 	t.Helper()
 	found, err := components.Lookup(component)
-	must(t, err)
+	expect.NoError(t, err)
 	version, err := lab.Repo.Version(found[0])
-	must(t, err)
+	expect.NoError(t, err)
 	source, err := lab.Repo.Source(t.Context(), found[0])
-	must(t, err)
+	expect.NoError(t, err)
 	all := manager.ThirdParty()
 	m := all[slices.IndexFunc(all, func(m manager.Manager) bool { return m.Component == component })]
 	objects, err := manifests.Render(filepath.Join(source, m.Kustomization), m.Variables)
-	must(t, err)
+	expect.NoError(t, err)
 	var text []byte
 	for _, object := range objects {
 		document, err := yaml.Marshal(object)
-		must(t, err)
+		expect.NoError(t, err)
 		text = append(append(text, document...), "---\n"...)
 	}
 	metadata, err := os.ReadFile(filepath.Join(source, "metadata.yaml"))
-	must(t, err)
+	expect.NoError(t, err)
 	path := filepath.Join(folder, version, file)
-	must(t, os.MkdirAll(filepath.Dir(path), 0o750))
-	must(t, os.WriteFile(path, text, 0o600))
-	must(t, os.WriteFile(filepath.Join(filepath.Dir(path), "metadata.yaml"), metadata, 0o600))
+	expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	expect.NoError(t, os.WriteFile(path, text, 0o600))
+	expect.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "metadata.yaml"), metadata, 0o600))
 	return path
 }
 
@@ -140,21 +134,19 @@ func writeProvider(t *testing.T, component, folder, file string) string {
 func (s *releaseStory) run(t *testing.T, on *side, args ...string) string {
 	t.Helper()
 	said, err := clusterctl(t, append(args, "--config", s.config, "--kubeconfig", cluster.AdminKubeconfig(on.Dir))...)
-	if err != nil {
-		t.Fatalf("clusterctl %v: %v\n%s", args, err, said)
-	}
+	expect.Must(t, err == nil, "clusterctl %v: %v\n%s", args, err, said)
 	return said
 }
 
 // isInstalled brings up both clusters, with different releases.
 func (s *releaseStory) isInstalled(t *testing.T) {
-	s.here = s.newCluster(t, lab.released()[0], oldRelease)
-	s.there = s.newCluster(t, lab.released()[1], newRelease)
-	must(t, s.pool.Register(t.Context(), s.here.admin))
+	s.here = s.newCluster(t, lab.folder("released"), oldRelease)
+	s.there = s.newCluster(t, lab.folder("released-next"), newRelease)
+	expect.NoError(t, s.pool.Register(t.Context(), s.here.admin))
 	withoutServers := s.pool
 	withoutServers.Servers = 0
-	must(t, withoutServers.Register(t.Context(), s.there.admin))
-	must(t, s.pool.WaitAvailable(limited(t), s.here.world, ignoreNotes))
+	expect.NoError(t, withoutServers.Register(t.Context(), s.there.admin))
+	expect.NoError(t, s.pool.WaitAvailable(limited(t), s.here.world, ignoreNotes))
 }
 
 // newCluster brings up a cluster with baremetal-operator, and has clusterctl install all the rest.
@@ -168,11 +160,11 @@ func (s *releaseStory) newCluster(t *testing.T, dir, version string) *side {
 	others := slices.DeleteFunc(manager.ThirdParty(), func(m manager.Manager) bool { return m.Component == components.BareMetalOperator })
 	side.runInstalled(s.t, append(others, managers(manager.Own())...))
 	started, err := manager.Start(s.t.Context(), side.options(t), []manager.Manager{manager.HostSim()})
-	must(t, err)
+	expect.NoError(t, err)
 	side.Running[components.HostSim] = started[components.HostSim]
 	side.watch(s.t)
 	side.tenant, err = story.AddTenant(t.Context(), side.admin, side.Cluster, s.pool.Namespace)
-	must(t, err)
+	expect.NoError(t, err)
 	return side
 }
 
@@ -187,15 +179,8 @@ func (s *side) runInstalled(t *testing.T, run []manager.Manager) {
 	options := s.options(t)
 	options.Installed = true
 	started, err := manager.Start(t.Context(), options, run)
-	must(t, err)
+	expect.NoError(t, err)
 	maps.Copy(s.Running, started)
-}
-
-func (s *releaseStory) isDescribed(t *testing.T) {
-	said := s.run(t, s.here, "describe", "cluster", s.cluster.Name, "--namespace", s.pool.Namespace, "--echo", "--grouping=false")
-	if missing := unsaid(said, "Metal3Cluster "+s.pool.Namespace+"/"+s.cluster.Name, "Metal3Machine"); len(missing) > 0 {
-		t.Errorf("%q are missing in:\n%s", missing, said)
-	}
 }
 
 // isUpgraded takes the source to the newer release. After that the managers give a new machine its
@@ -203,32 +188,26 @@ func (s *releaseStory) isDescribed(t *testing.T) {
 func (s *releaseStory) isUpgraded(t *testing.T) {
 	plan := s.run(t, s.here, "upgrade", "plan")
 	for _, provider := range []string{"infrastructure-metal3", "addon-hostclaim"} {
-		if !slices.ContainsFunc(strings.Split(plan, "\n"), func(line string) bool {
+		expect.That(t, slices.ContainsFunc(strings.Split(plan, "\n"), func(line string) bool {
 			return strings.HasPrefix(line, provider) && len(unsaid(line, oldRelease, newRelease)) == 0
-		}) {
-			t.Errorf("%s is not to be upgraded from %s to %s:\n%s", provider, oldRelease, newRelease, plan)
-		}
+		}), "%s is not to be upgraded from %s to %s:\n%s", provider, oldRelease, newRelease, plan)
 	}
 	before := s.versions(t)
 	own := managers(manager.Own())
 	for _, m := range own {
-		must(t, s.here.Group.StopOne(m.Component))
+		expect.NoError(t, s.here.Group.StopOne(m.Component))
 	}
 	s.run(t, s.here, "upgrade", "apply", "--infrastructure", "metal3:"+newRelease, "--addon", "hostclaim:"+newRelease)
 	s.here.runInstalled(s.t, own)
 	var err error
 	s.cluster, err = s.cluster.ScaleWorkers(t.Context(), s.here.tenant, s.cluster.Workers+1)
-	must(t, err)
+	expect.NoError(t, err)
 	s.runs(t)
 	after := s.versions(t)
 	for host, version := range before {
-		if after[host] != version {
-			t.Errorf("%s was written: version %s, then %s", host, version, after[host])
-		}
+		expect.That(t, after[host] == version, "%s was written: version %s, then %s", host, version, after[host])
 	}
-	if len(before) != 2 || len(after) != 3 {
-		t.Errorf("%d hosts were bound before and %d after", len(before), len(after))
-	}
+	expect.That(t, len(before) == 2 && len(after) == 3, "%d hosts were bound before and %d after", len(before), len(after))
 }
 
 // versions are the versions of the hosts that machines have.
@@ -245,21 +224,17 @@ func (s *releaseStory) versions(t *testing.T) map[string]string {
 // clusterctl does not take their claims away.
 func (s *releaseStory) isUninstalled(t *testing.T) {
 	said, err := clusterctl(t, "delete", "--addon", "hostclaim", "--include-crd", "--config", s.config, "--kubeconfig", cluster.AdminKubeconfig(s.here.Dir))
-	if err == nil || len(unsaid(said, "found existing objects")) > 0 {
-		t.Fatalf("clusterctl ended with %v and said:\n%s", err, said)
-	}
+	expect.Must(t, err != nil && len(unsaid(said, "found existing objects")) == 0, "clusterctl ended with %v and said:\n%s", err, said)
 	for side, servers := range map[*side]int{s.here: s.cluster.ControlPlanes + s.cluster.Workers, s.there: 1} {
 		said, err := s.documented(t, side, "## Uninstall")
-		if err != nil {
-			t.Fatalf("%v:\n%s", err, said)
-		}
+		expect.Must(t, err == nil, "%v:\n%s", err, said)
 		eventually(t, "nothing of either manager is left", func(g gomega.Gomega) {
 			g.Expect(s.installed(t, side)).To(gomega.BeEmpty())
 		})
 		for _, m := range managers(manager.Own()) {
-			must(t, side.Group.StopOne(m.Component))
+			expect.NoError(t, side.Group.StopOne(m.Component))
 		}
-		must(t, s.pool.WaitFree(limited(t), side.world, servers))
+		expect.NoError(t, s.pool.WaitFree(limited(t), side.world, servers))
 	}
 }
 
@@ -267,15 +242,13 @@ func (s *releaseStory) isUninstalled(t *testing.T) {
 func (s *releaseStory) documented(t *testing.T, on *side, heading string) (string, error) {
 	t.Helper()
 	page, err := os.ReadFile(lab.Repo.Path("docs", "upgrades.md"))
-	must(t, err)
+	expect.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "\n"+heading+"\n")
 	_, section, begins := strings.Cut(section, "```sh\n")
 	script, _, ends := strings.Cut(section, "```\n")
-	if !found || !begins || !ends {
-		t.Fatalf("docs/upgrades.md has no commands below %q", heading)
-	}
+	expect.Must(t, found && begins && ends, "docs/upgrades.md has no commands below %q", heading)
 	path, err := lab.Repo.Clients(t.Context(), console.New(t.Output()))
-	must(t, err)
+	expect.NoError(t, err)
 	shell := exec.CommandContext(limited(t), "bash", "-euxo", "pipefail", "-c", script)
 	// There it finds out/clusterctl.yaml.
 	shell.Dir = filepath.Dir(filepath.Dir(s.config))
@@ -291,11 +264,11 @@ func (s *releaseStory) installed(t *testing.T, on *side) (names []string) {
 	t.Helper()
 	for _, file := range []string{"infrastructure-metal3/" + newRelease + "/infrastructure", "addon-hostclaim/" + newRelease + "/addon"} {
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(s.config), file+"-components-hardened.yaml"))
-		must(t, err)
+		expect.NoError(t, err)
 		objects, err := manifests.Process(text, nil)
-		must(t, err)
+		expect.NoError(t, err)
 		found, err := manifests.Installed(t.Context(), on.admin, objects)
-		must(t, err)
+		expect.NoError(t, err)
 		for _, object := range found {
 			names = append(names, object.GetKind()+" "+object.GetName())
 		}

@@ -33,6 +33,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/guest"
 )
 
@@ -45,7 +46,7 @@ func (l *lifeStory) watched(t *testing.T, role role, name string, seconds int32)
 		operator = metav1.LabelSelectorOpExists
 	}
 	all := intstr.FromString("100%")
-	must(t, l.Client.Create(t.Context(), &clusterv1.MachineHealthCheck{
+	expect.NoError(t, l.Client.Create(t.Context(), &clusterv1.MachineHealthCheck{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name},
 		Spec: clusterv1.MachineHealthCheckSpec{
 			ClusterName: l.cluster.Name,
@@ -64,7 +65,7 @@ func (l *lifeStory) watched(t *testing.T, role role, name string, seconds int32)
 // treats makes the template of remediations by reboots.
 func (l *lifeStory) treats(t *testing.T, name string, seconds int32) {
 	t.Helper()
-	must(t, l.Client.Create(t.Context(), &infrav1.Metal3RemediationTemplate{
+	expect.NoError(t, l.Client.Create(t.Context(), &infrav1.Metal3RemediationTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name},
 		Spec: infrav1.Metal3RemediationTemplateSpec{Template: infrav1.Metal3RemediationTemplateResource{Spec: infrav1.Metal3RemediationSpec{
 			Strategy: &infrav1.RemediationStrategy{Type: infrav1.RemediationTypeReboot, RetryLimit: 1, TimeoutSeconds: seconds},
@@ -88,7 +89,7 @@ func treatment(name string) clusterv1.MachineHealthCheckRemediationTemplateRefer
 func (l *lifeStory) unwatched(t *testing.T, name string) {
 	t.Helper()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name}}
-	must(t, l.Client.Delete(t.Context(), check))
+	expect.NoError(t, l.Client.Delete(t.Context(), check))
 }
 
 // hangs has the server of a machine hang, and waits until its Node shows that.
@@ -124,12 +125,12 @@ func (l *lifeStory) isWatched(t *testing.T, role role) {
 
 // isOfClass does so where the topology of the cluster asks for the MachineHealthCheck.
 func (l *lifeStory) isOfClass(t *testing.T) {
-	must(t, story.BringClass(t.Context(), lab.Repo, l.Tenant))
-	must(t, l.cluster.CreateOfClass(t.Context(), lab.Repo, l.Tenant))
-	must(t, l.cluster.WaitRunning(limited(t), l.world, l.Namespace, ignoreNotes))
+	expect.NoError(t, story.BringClass(t.Context(), lab.Repo, l.Tenant))
+	expect.NoError(t, l.cluster.CreateOfClass(t.Context(), lab.Repo, l.Tenant))
+	expect.NoError(t, l.cluster.WaitRunning(limited(t), l.world, l.Namespace, ignoreNotes))
 	l.treats(t, "reboot", 600)
 	whole := &clusterv1.Cluster{}
-	must(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: l.cluster.Name}, whole))
+	expect.NoError(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: l.cluster.Name}, whole))
 	was, all := whole.DeepCopy(), intstr.FromString("100%")
 	whole.Spec.Topology.Workers.MachineDeployments[0].HealthCheck = clusterv1.MachineDeploymentTopologyHealthCheck{
 		Checks: clusterv1.MachineDeploymentTopologyHealthCheckChecks{UnhealthyNodeConditions: silent()},
@@ -138,7 +139,7 @@ func (l *lifeStory) isOfClass(t *testing.T) {
 			TemplateRef: treatment("reboot"),
 		},
 	}
-	must(t, l.Client.Patch(t.Context(), whole, client.MergeFrom(was)))
+	expect.NoError(t, l.Client.Patch(t.Context(), whole, client.MergeFrom(was)))
 	l.isRebooted(t, l.servers(t)[worker][0])
 }
 
@@ -155,13 +156,11 @@ func (l *lifeStory) isRebooted(t *testing.T, m world.Machine) {
 		err := l.world.Get(t.Context(), client.ObjectKeyFromObject(m.Machine), &infrav1.Metal3Remediation{})
 		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "the remediation goes: %v", err)
 	})
-	must(t, l.cluster.WaitRunning(limited(t), l.world, l.Namespace, ignoreNotes))
+	expect.NoError(t, l.cluster.WaitRunning(limited(t), l.world, l.Namespace, ignoreNotes))
 	node := &corev1.Node{}
-	must(t, workload.Get(t.Context(), client.ObjectKey{Name: m.Machine.Status.NodeRef.Name}, node))
+	expect.NoError(t, workload.Get(t.Context(), client.ObjectKey{Name: m.Machine.Status.NodeRef.Name}, node))
 	for _, taint := range node.Spec.Taints {
-		if taint.Key == corev1.TaintNodeOutOfService || taint.Key == corev1.TaintNodeUnreachable {
-			t.Errorf("the Node still has the taint %s", taint.Key)
-		}
+		expect.That(t, taint.Key != corev1.TaintNodeOutOfService && taint.Key != corev1.TaintNodeUnreachable, "the Node still has the taint %s", taint.Key)
 	}
 	l.wasOffOnce(t, m, seen)
 }
@@ -208,9 +207,7 @@ func (l *lifeStory) isReplaced(t *testing.T) {
 	l.unwatched(t, "give-up")
 	l.runsIn(t, l.world)
 	for _, other := range l.servers(t)[worker] {
-		if other.UID() == m.UID() || other.Host.Name == m.Host.Name {
-			t.Errorf("%s is still there, on %s", other.Name(), other.Host.Name)
-		}
+		expect.That(t, other.UID() != m.UID() && other.Host.Name != m.Host.Name, "%s is still there, on %s", other.Name(), other.Host.Name)
 	}
 }
 
