@@ -138,6 +138,9 @@ func (s *Server) User(name string, groups ...string) (client.WithWatch, error) {
 	return client.NewWithWatch(user.Config(), client.Options{Scheme: s.Scheme})
 }
 
+// Kubeconfig is that of the administrator.
+func (s *Server) Kubeconfig() []byte { return s.environment.KubeConfig }
+
 // TokenKey is the key that signs tokens of service accounts, in PEM. A test makes
 // tokens with it that are almost expired, which the API server does not issue.
 func (s *Server) TokenKey() ([]byte, error) {

@@ -82,29 +82,20 @@ func (w *world) beginDeletion(deletions *harness.Deletions, name string) (end fu
 	})
 }
 
-// around calls functions before a request that fits is sent, and when it was answered.
-type around struct {
-	http.RoundTripper
-
-	fits          func(method, path, body string) bool
-	before, after func()
-}
-
-func (a around) RoundTrip(request *http.Request) (*http.Response, error) {
-	if a.fits(request.Method, request.URL.RequestURI(), bodyOf(request)) {
-		a.before()
-		defer a.after()
-	}
-	return a.RoundTripper.RoundTrip(request)
-}
-
 // A DELETE that has read a claim without finalizer removes it, whatever was written since. If it
 // does before the host gets the claim's name, the bind is taken back by the pass that made it.
 func TestAttackClaimGoneBeforeItsHostIsBound(t *testing.T) {
 	end, bound := make(chan func(), 1), make(chan struct{})
 	answered := sync.OnceFunc(func() { close(bound) })
 	w := attacked(t, func(next http.RoundTripper) http.RoundTripper {
-		return around{next, bindRequests["the consumerRef"], sync.OnceFunc(func() { (<-end)() }), answered}
+		goes := sync.OnceFunc(func() { (<-end)() })
+		return connection(func(request *http.Request) (*http.Response, error) {
+			if bindRequests["the consumerRef"](request.Method, request.URL.RequestURI(), bodyOf(request)) {
+				goes()
+				defer answered()
+			}
+			return next.RoundTrip(request)
+		})
 	})
 	end <- w.beginDeletion(server.NewDeletions(t), "machine")
 	w.G.Eventually(bound).Should(gomega.BeClosed())
@@ -211,28 +202,23 @@ const (
 // tally counts what a manager asks of Secrets: those that it reads, and those that it writes
 // next to hosts, with their bytes.
 type tally struct {
-	http.RoundTripper
-
 	infra                 string
 	reads, written, bytes atomic.Int64
 }
 
 func (c *tally) transport(next http.RoundTripper) http.RoundTripper {
-	c.RoundTripper = next
-	return c
-}
-
-func (c *tally) RoundTrip(request *http.Request) (*http.Response, error) {
-	path, query := request.URL.Path, request.URL.Query()
-	switch {
-	case !strings.Contains(path, "/secrets"):
-	case request.Method == http.MethodGet && strings.Contains(path, "/secrets/") && len(query) == 0:
-		c.reads.Add(1)
-	case strings.Contains(path, "/namespaces/"+c.infra+"/") && (request.Method == http.MethodPost || request.Method == http.MethodPatch):
-		c.written.Add(1)
-		c.bytes.Add(request.ContentLength)
-	}
-	return c.RoundTripper.RoundTrip(request)
+	return connection(func(request *http.Request) (*http.Response, error) {
+		path, query := request.URL.Path, request.URL.Query()
+		switch {
+		case !strings.Contains(path, "/secrets"):
+		case request.Method == http.MethodGet && strings.Contains(path, "/secrets/") && len(query) == 0:
+			c.reads.Add(1)
+		case strings.Contains(path, "/namespaces/"+c.infra+"/") && (request.Method == http.MethodPost || request.Method == http.MethodPatch):
+			c.written.Add(1)
+			c.bytes.Add(request.ContentLength)
+		}
+		return next.RoundTrip(request)
+	})
 }
 
 func (c *tally) log(t *testing.T, when string) {

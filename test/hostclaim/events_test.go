@@ -57,7 +57,7 @@ func (w *world) events(namespace string) []string {
 func TestEachSideIsToldOnce(t *testing.T) {
 	w := newWorld(t).withRights().withHosts("host-0")
 	stop := w.manager()
-	claim := w.claim("machine", withImage("boot"))
+	w.claim("machine", withImage("boot"))
 	w.expect("machine", synchronized, "False/UserDataSecretSyncFailure")
 	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.expect("machine", "Ready", "True/Provisioned")
@@ -78,8 +78,7 @@ func TestEachSideIsToldOnce(t *testing.T) {
 	w.OK(w.Delete(w.Ctx, &bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"}}))
 	w.expect("machine", "hostclaim.metal3.io/Admitted", "False/PolicyRevoked")
 	w.expect("machine", "Ready", "True/Provisioned")
-	w.OK(w.Delete(w.Ctx, claim))
-	w.expectGone("machine")
+	w.end("machine")
 
 	// These servers are written, and wiped, so fast that a manager may report the end only.
 	tenants := func() []string {
@@ -235,8 +234,7 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 	}
 	w.G.Expect(w.machineFacts().Labels).NotTo(gomega.HaveKey("secret"))
 
-	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
-	w.expectGone("machine")
+	w.end("machine")
 	err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, &bmov1alpha1.HardwareData{})
 	w.G.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "the facts go with the claim, got %v", err)
 }
@@ -253,10 +251,9 @@ func TestWhatTheCacheLacksSurvivesOnTheHost(t *testing.T) {
 	})
 	before := w.readHost("host-0")
 	w.manager()
-	claim := w.served()
+	w.served()
 	w.G.Expect(w.machineFacts().Spec.HardwareDetails).To(gomega.Equal(before.Status.HardwareDetails))
-	w.OK(w.Delete(w.Ctx, claim))
-	w.expectGone("machine")
+	w.end("machine")
 	after := w.readHost("host-0")
 	after.Status.LastUpdated = before.Status.LastUpdated
 	expect.Equal(t, before.Spec, after.Spec)

@@ -46,19 +46,18 @@ type fault struct {
 	send func(next http.RoundTripper, request *http.Request) (*http.Response, error)
 }
 
-type faulty struct {
-	http.RoundTripper
+// connection is one that a story stands in the way of.
+type connection func(*http.Request) (*http.Response, error)
 
-	fault *fault
-}
+func (c connection) RoundTrip(request *http.Request) (*http.Response, error) { return c(request) }
 
-func (f *fault) transport(next http.RoundTripper) http.RoundTripper { return faulty{next, f} }
-
-func (f faulty) RoundTrip(request *http.Request) (*http.Response, error) {
-	if f.fault.at(request.Method, request.URL.RequestURI(), bodyOf(request)) && f.fault.done.CompareAndSwap(false, true) {
-		return f.fault.send(f.RoundTripper, request)
-	}
-	return f.RoundTripper.RoundTrip(request)
+func (f *fault) transport(next http.RoundTripper) http.RoundTripper {
+	return connection(func(request *http.Request) (*http.Response, error) {
+		if f.at(request.Method, request.URL.RequestURI(), bodyOf(request)) && f.done.CompareAndSwap(false, true) {
+			return f.send(next, request)
+		}
+		return next.RoundTrip(request)
+	})
 }
 
 // bodyOf reads a copy of what is sent.

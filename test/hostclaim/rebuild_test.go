@@ -282,8 +282,7 @@ func TestParkedHostIsWrittenAnewWithoutCleaning(t *testing.T) {
 	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(uncleanedKey))
 	w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(parkedKey))
 
-	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
-	w.expectGone("machine")
+	w.end("machine")
 	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 	w.expectPristine("host-0")
 }

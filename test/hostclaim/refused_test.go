@@ -40,36 +40,24 @@ const (
 	intent        = `{"metadata":{"annotations":{"hostclaim.metal3.io/intended-host":"x"}}}`
 )
 
-// refusing answers requests of claim machine for the API server.
-type refusing struct {
-	http.RoundTripper
-
-	on     *atomic.Bool
-	write  string // what such a request writes, see lineOf
-	answer string
-}
-
-func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !r.on.Load() || !strings.Contains(lineOf(request), r.write) || !strings.Contains(request.URL.Path+bodyOf(request), "machine") {
-		return r.RoundTripper.RoundTrip(request)
-	}
-	status := metav1.Status{}
-	if err := json.Unmarshal([]byte(r.answer), &status); err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		StatusCode: int(status.Code), Request: request, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(r.answer)),
-	}, nil
-}
-
-// refuses has such requests answered until it is mended.
+// refuses has the requests of claim machine that write so, see lineOf, answered for the API server until it is mended.
 func refuses(write, answer string) func(*world) func() {
 	return func(w *world) func() {
-		on, next := &atomic.Bool{}, w.transport
+		status := metav1.Status{}
+		w.OK(json.Unmarshal([]byte(answer), &status))
+		on, wrapped := &atomic.Bool{}, w.transport
 		on.Store(true)
-		w.transport = func(connection http.RoundTripper) http.RoundTripper {
-			return refusing{next(connection), on, write, answer}
+		w.transport = func(next http.RoundTripper) http.RoundTripper {
+			next = wrapped(next)
+			return connection(func(request *http.Request) (*http.Response, error) {
+				if !on.Load() || !strings.Contains(lineOf(request), write) || !strings.Contains(request.URL.Path+bodyOf(request), "machine") {
+					return next.RoundTrip(request)
+				}
+				return &http.Response{
+					StatusCode: int(status.Code), Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+					Body: io.NopCloser(strings.NewReader(answer)),
+				}, nil
+			})
 		}
 		return func() {
 			on.Store(false)

@@ -153,27 +153,34 @@ func TestPausedClaimOfANamespaceThatGoesIsReleasedWhenThePauseEnds(t *testing.T)
 	w.expectPristine("host-0")
 }
 
-// TestUnhealthyHostIsMarkedWherePolicyPermits releases the host of a claim that calls it
-// unhealthy.
+// TestUnhealthyHostIsMarkedWherePolicyPermits releases the host of a claim that calls it unhealthy. A claim that has
+// not used it cannot: a pool is not used up by claims that come and go.
 func TestUnhealthyHostIsMarkedWherePolicyPermits(t *testing.T) {
-	for name, options := range map[string]map[string]string{
-		"permitted": {"hostclaim.metal3.io/allow-unhealthy-mark": "true"},
-		"refused":   nil,
+	permit := map[string]string{"hostclaim.metal3.io/allow-unhealthy-mark": "true"}
+	for name, tt := range map[string]struct {
+		options      map[string]string
+		used, marked bool
+	}{
+		"permitted": {options: permit, used: true, marked: true}, "refused": {used: true}, "not used": {options: permit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).withRights().withBoot()
-			w.policy(options, w.tenant)
+			w.policy(tt.options, w.tenant)
 			w.host("host-0", nil)
 			w.manager()
-			claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) {
+			w.bound(func(c *bmov1alpha1.HostClaim) {
 				c.Annotations = map[string]string{"hostclaim.metal3.io/unhealthy": "true"}
+				if tt.used {
+					withImage("boot")(c)
+				}
 			})
-			w.expect("machine", "Ready", "True/Provisioned")
+			if tt.used {
+				w.expect("machine", "Ready", "True/Provisioned")
+			}
 			w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey("capm3.metal3.io/unhealthy"))
-			w.OK(w.Delete(w.Ctx, claim))
-			w.AwaitGone(claim)
+			w.end("machine")
 			_, marked := w.readHost("host-0").Annotations["capm3.metal3.io/unhealthy"]
-			w.G.Expect(marked).To(gomega.Equal(options != nil))
+			w.G.Expect(marked).To(gomega.Equal(tt.marked))
 			w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).To(gomega.BeNil())
 		})
 	}
@@ -188,11 +195,10 @@ func TestHostOnTheFastTrackStaysOn(t *testing.T) {
 	})
 	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
-	first := w.claim("first", withImage("boot"))
+	w.claim("first", withImage("boot"))
 	w.expect("first", "Ready", "True/Provisioned")
 	<-w.operator.drives
-	w.OK(w.Delete(w.Ctx, first))
-	w.expectGone("first")
+	w.end("first")
 	w.G.Expect(<-w.operator.wipes).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 
 	w.claim("second", func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })

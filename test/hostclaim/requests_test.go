@@ -38,23 +38,15 @@ type ledger struct {
 	lines []string
 }
 
-type noting struct {
-	http.RoundTripper
-
-	ledger *ledger
-}
-
 func (l *ledger) transport(next http.RoundTripper) http.RoundTripper {
-	return noting{next, l}
-}
-
-func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
-	if line := lineOf(request); line != "" {
-		n.ledger.mu.Lock()
-		n.ledger.lines = append(n.ledger.lines, line)
-		n.ledger.mu.Unlock()
-	}
-	return n.RoundTripper.RoundTrip(request)
+	return connection(func(request *http.Request) (*http.Response, error) {
+		if line := lineOf(request); line != "" {
+			l.mu.Lock()
+			l.lines = append(l.lines, line)
+			l.mu.Unlock()
+		}
+		return next.RoundTrip(request)
+	})
 }
 
 // lineOf is a request as "method kind what", empty for those that do not count.
@@ -224,8 +216,7 @@ func TestRequestsOfARelease(t *testing.T) {
 			w.transport = l.transport
 			w.manager()
 			w.bound(func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
-			w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
-			w.expectGone("machine")
+			w.end("machine")
 			w.expectFree("host-0")
 			lines := l.take()
 			want := slices.Concat([]string{"PATCH baremetalhosts power", "GET baremetalhosts"}, tt.sweeps, []string{

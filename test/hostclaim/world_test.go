@@ -171,9 +171,15 @@ func (w *world) served() *bmov1alpha1.HostClaim {
 // givenBack deletes the claim machine, of which nothing stays on its host.
 func (w *world) givenBack(host string) {
 	w.T.Helper()
-	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
-	w.expectGone("machine")
+	w.end("machine")
 	w.expectPristine(host)
+}
+
+// end deletes a claim, and waits until it is gone.
+func (w *world) end(name string) {
+	w.T.Helper()
+	w.OK(w.Delete(w.Ctx, w.readClaim(name)))
+	w.expectGone(name)
 }
 
 // claim makes a claim of the tenant.

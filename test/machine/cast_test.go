@@ -22,8 +22,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,14 +100,7 @@ func (tn *tenant) makeBootstrap(key, value string) {
 
 // kubeconfig makes the workload cluster reachable: it is this API server.
 func (tn *tenant) kubeconfig() {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.Config.Host, CertificateAuthorityData: server.Config.CAData}
-	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: server.Config.CertData, ClientKeyData: server.Config.KeyData}
-	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
-	config.CurrentContext = "x"
-	text, err := clientcmd.Write(*config)
-	tn.G.Expect(err).NotTo(gomega.HaveOccurred())
-	tn.MakeSecret(tn.Namespace, clusterName+"-kubeconfig", "value", string(text))
+	tn.MakeSecret(tn.Namespace, clusterName+"-kubeconfig", "value", string(server.Kubeconfig()))
 }
 
 // choose plays the hostclaim manager: a host is about to be bound.

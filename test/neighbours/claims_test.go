@@ -17,20 +17,14 @@ limitations under the License.
 package neighbours
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/neighbours/town"
 )
 
@@ -80,41 +74,4 @@ func TestHoardOfClaims(t *testing.T) {
 	s.serveHonest()
 	s.ok(place.Quiet(s.ctx, time.Second))
 	s.atMost("requests of the hostclaim manager", int64(s.requests(place.HostClaim)), 3*hoard)
-}
-
-// The administrator of another pool writes on his host that a waiting claim has it. The
-// claim takes no notice, its Secrets do not go there, and it gets a host of its pool.
-func TestForeignConsumerRef(t *testing.T) {
-	const pool = "pool-of-forgery"
-	s := begin(t, "forgery")
-	defer s.end()
-	forged := types.NamespacedName{Namespace: pool, Name: "host"}
-	s.ok(errors.Join(place.Pool(s.ctx, pool), place.Host(s.ctx, forged, nil)))
-	s.ok(place.Create(s.ctx, &bmov1alpha1.HostDeployPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pool, Name: "policy"},
-		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{honest}}},
-	}))
-	key := types.NamespacedName{Namespace: honest, Name: "beside-forgery"}
-	s.ok(place.Machine(s.ctx, key, func(m *infrav1.Metal3Machine) {
-		m.Spec.HostSelector = &infrav1.HostSelector{InNamespace: town.Infra, MatchLabels: town.Only(key)}
-	}))
-	claim := &bmov1alpha1.HostClaim{}
-	s.until("the claim waits for a host", func() bool {
-		return place.Get(s.ctx, key, claim) == nil && meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition) != nil
-	})
-	s.ok(place.Patch(s.ctx, &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: pool, Name: forged.Name}},
-		client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
-			`{"spec":{"consumerRef":{"apiVersion":"metal3.io/v1alpha1","kind":"HostClaim","namespace":%q,"name":%q,"uid":%q}}}`,
-			claim.Namespace, claim.Name, claim.UID))))
-	s.ok(place.Quiet(s.ctx, 500*time.Millisecond))
-	s.ok(place.Get(s.ctx, key, claim))
-	if meta.IsStatusConditionTrue(claim.Status.Conditions, bmov1alpha1.AssociatedCondition) {
-		s.Errorf("the claim believes that it has %v", claim.Status.BareMetalHost)
-	}
-	s.ok(place.Host(s.ctx, types.NamespacedName{Namespace: town.Infra, Name: key.Name}, town.Only(key)))
-	_, err := place.AwaitBound(s.ctx, key)
-	s.ok(err)
-	secrets := &corev1.SecretList{}
-	s.ok(place.List(s.ctx, secrets, client.InNamespace(pool)))
-	s.atMost("Secrets beside the forged host", int64(len(secrets.Items)), 0)
 }

@@ -35,8 +35,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -269,7 +267,7 @@ func newClusterctl(t *testing.T) clusterctl {
 		writeFile(t, c.config(form), fmt.Appendf(nil,
 			"providers:\n- {name: metal3, type: InfrastructureProvider, url: 'file://%s'}\n- {name: cluster-api, type: CoreProvider, url: 'file://%s'}\n", ours, theirs))
 	}
-	writeFile(t, c.kubeconfig(), adminKubeconfig(t))
+	writeFile(t, c.kubeconfig(), server.Kubeconfig())
 	harness.InstallCertificateKinds(t, server.Client)
 	return c
 }
@@ -320,16 +318,4 @@ func writeFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	expect.NoError(t, os.WriteFile(path, text, 0o600))
-}
-
-func adminKubeconfig(t *testing.T) []byte {
-	t.Helper()
-	text, err := clientcmd.Write(clientcmdapi.Config{
-		CurrentContext: "admin",
-		Contexts:       map[string]*clientcmdapi.Context{"admin": {Cluster: "admin", AuthInfo: "admin"}},
-		Clusters:       map[string]*clientcmdapi.Cluster{"admin": {Server: server.Config.Host, CertificateAuthorityData: server.Config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"admin": {ClientCertificateData: server.Config.CertData, ClientKeyData: server.Config.KeyData}},
-	})
-	expect.NoError(t, err)
-	return text
 }

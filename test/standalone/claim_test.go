@@ -237,7 +237,9 @@ func (e *team) expectGone(name string) {
 func TestServerThatCannotBeWipedStaysWithItsClaim(t *testing.T) {
 	e := newTeam(t)
 	e.admit()
-	e.register("server-1", annotate(life.FailAnnotation, "deprovisioning"))
+	e.register("server-1", func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations = map[string]string{life.FailAnnotation: "deprovisioning"}
+	})
 	e.MakeSecret(e.tenant, "user-data", "userData", userData)
 	e.Make(builder.Claim(client.ObjectKey{Namespace: e.tenant, Name: "build-1"}, func(c *bmov1alpha1.HostClaim) {
 		c.Spec.Image = &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"}
@@ -251,7 +253,7 @@ func TestServerThatCannotBeWipedStaysWithItsClaim(t *testing.T) {
 	for _, c := range e.claim("build-1").Status.Conditions {
 		e.G.Expect(c.Message).NotTo(gomega.ContainSubstring("192.0.2.7"), "the tenant is told the address of the BMC")
 	}
-	e.edit("server-1", remove(life.FailAnnotation))
+	harness.Change(e.Story, e.host("server-1"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, life.FailAnnotation) })
 	e.expectGone("build-1")
 	e.G.Expect(e.server("server-1").Disk.Empty()).To(gomega.BeTrue())
 }

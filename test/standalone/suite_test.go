@@ -27,7 +27,6 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,7 +36,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
 )
@@ -106,11 +104,6 @@ func (r *room) server(name string) life.Server {
 	s, found := r.simulator.Server(client.ObjectKey{Namespace: r.infra, Name: name})
 	r.G.Expect(found).To(gomega.BeTrue(), "the simulator has not seen host %s", name)
 	return s
-}
-
-func (r *room) edit(name string, edit func(*bmov1alpha1.BareMetalHost)) {
-	r.T.Helper()
-	harness.Change(r.Story, r.host(name), edit)
 }
 
 // expect waits for a state and a power state of a host.
@@ -186,73 +179,4 @@ func serverSideApply(e *team, manifest *bmov1alpha1.HostClaim) error {
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	return e.Apply(e.T.Context(), client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner("kubectl"), client.ForceOwnership)
-}
-
-// deploy asks a host for an image with user data.
-func deploy(h *bmov1alpha1.BareMetalHost) {
-	h.Spec.Online = true
-	h.Spec.Image = &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"}
-	h.Spec.UserData = &corev1.SecretReference{Name: "user-data"}
-}
-
-func annotate(key, value string) func(*bmov1alpha1.BareMetalHost) {
-	return func(h *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&h.ObjectMeta, key, value) }
-}
-
-func remove(key string) func(*bmov1alpha1.BareMetalHost) {
-	return func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, key) }
-}
-
-// TestLifeOfAServer follows one server from its registration until it is free
-// again.
-func TestLifeOfAServer(t *testing.T) {
-	r := newRoom(t)
-	r.MakeSecret(r.infra, "user-data", "value", "#cloud-config\nruncmd: [hostname]\n")
-	r.register("host-0")
-	free := r.expect("host-0", bmov1alpha1.StateAvailable, false)
-	facts := &bmov1alpha1.HardwareData{}
-	r.OK(r.Get(t.Context(), client.ObjectKeyFromObject(free), facts))
-	r.G.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(free.Status.HardwareDetails))
-	r.G.Expect(free.Status.HardwareDetails.NIC[0].MAC).To(gomega.Equal("02:00:00:00:00:01"))
-	r.G.Expect(meta.IsStatusConditionTrue(free.Status.Conditions, bmov1alpha1.AvailableForProvisioningCondition)).To(gomega.BeTrue())
-
-	r.edit("host-0", deploy)
-	running := r.expect("host-0", bmov1alpha1.StateProvisioned, true)
-	r.G.Expect(running.Status.Provisioning.Image).To(gomega.Equal(*running.Spec.Image))
-	r.G.Expect(r.server("host-0")).To(gomega.Equal(life.Server{
-		PoweredOn: true, Boots: 1,
-		Disk: life.Disk{Image: imageURL, Drive: configdrive.Contents{UserData: "#cloud-config\nruncmd: [hostname]\n"}, Wipes: 1},
-	}))
-
-	r.edit("host-0", annotate(bmov1alpha1.RebootAnnotationPrefix, `{"mode":"hard"}`))
-	r.G.Eventually(func() int { return r.server("host-0").Boots }).Should(gomega.Equal(2))
-	rebooted := r.expect("host-0", bmov1alpha1.StateProvisioned, true)
-	r.G.Expect(rebooted.Annotations).NotTo(gomega.HaveKey(bmov1alpha1.RebootAnnotationPrefix))
-
-	const held = bmov1alpha1.RebootAnnotationPrefix + "/remediation"
-	r.edit("host-0", annotate(held, ""))
-	r.expect("host-0", bmov1alpha1.StateProvisioned, false)
-	r.G.Consistently(func() bool { return r.host("host-0").Status.PoweredOn }).Should(gomega.BeFalse())
-	r.edit("host-0", remove(held))
-	r.expect("host-0", bmov1alpha1.StateProvisioned, true)
-	r.edit("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = false })
-	r.expect("host-0", bmov1alpha1.StateProvisioned, false)
-	r.G.Expect(r.server("host-0").Boots).To(gomega.Equal(3))
-
-	r.edit("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image, h.Spec.UserData = nil, nil })
-	empty := r.expect("host-0", bmov1alpha1.StateAvailable, false)
-	r.G.Expect(empty.Status.Provisioning.Image.URL).To(gomega.BeEmpty())
-	r.G.Expect(r.server("host-0").Disk).To(gomega.Equal(life.Disk{Wipes: 2}))
-
-	r.OK(r.Delete(t.Context(), empty))
-	r.AwaitGone(empty)
-	r.AwaitGone(facts)
-}
-
-func TestMissingUserDataIsAProvisioningErrorUntilItIsThere(t *testing.T) {
-	r := newRoom(t)
-	r.register("host-0", deploy)
-	r.G.Eventually(func() string { return r.host("host-0").Status.ErrorMessage }).Should(gomega.ContainSubstring(`secret "user-data"`))
-	r.MakeSecret(r.infra, "user-data", "userData", "#cloud-config")
-	r.expect("host-0", bmov1alpha1.StateProvisioned, true)
 }

@@ -216,34 +216,6 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	}
 }
 
-// A server that its tenant found unhealthy goes back marked, where policy permits it, and
-// only if the tenant has used it: a pool is not used up by claims that come and go.
-func TestUnhealthyServerOfATenantIsMarkedOnceItWasUsed(t *testing.T) {
-	w, host := newPoolWithHost(t, map[string]string{"hostclaim.metal3.io/allow-unhealthy-mark": "true"})
-	unhealthy := func(c *bmov1alpha1.HostClaim) {
-		c.Annotations = map[string]string{"hostclaim.metal3.io/unhealthy": "true"}
-	}
-	for _, story := range []struct {
-		name   string
-		used   bool
-		change []func(*bmov1alpha1.HostClaim)
-	}{
-		{"unused", false, []func(*bmov1alpha1.HostClaim){unhealthy}},
-		{"used", true, []func(*bmov1alpha1.HostClaim){unhealthy, withImage(goodURL, "")}},
-	} {
-		claim := w.attack(story.name, story.change...)
-		if story.used {
-			w.ready(claim)
-		} else {
-			w.bound(claim)
-		}
-		w.end(mallory, claim)
-		_, marked := w.readHost(host).Annotations["capm3.metal3.io/unhealthy"]
-		w.G.Expect(marked).To(gomega.Equal(story.used), story.name)
-		w.G.Expect(w.readHost(host).Spec.ConsumerRef).To(gomega.BeNil())
-	}
-}
-
 func TestManagerWritesOnlyTheFactsThatItPublishes(t *testing.T) {
 	w := newWorld(t)
 	manager := w.asManager()

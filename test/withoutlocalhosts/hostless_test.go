@@ -31,9 +31,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -42,6 +42,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -132,16 +133,17 @@ func TestHostless(t *testing.T) {
 	create(cluster)
 	ready := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"initialization":{"infrastructureProvisioned":true}}}`))
 	g.Expect(server.Client.Status().Patch(t.Context(), cluster, ready)).To(gomega.Succeed())
-	create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "boot", Labels: map[string]string{clusterv1.ClusterNameLabel: "a"}},
-		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{"value": []byte("x")},
-	})
+	create(builder.Bootstrap(namespace, "a"))
 	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hosts"}, Data: map[string][]byte{"kubeconfig": kubeconfig(g, there)}})
 	for name, ref := range map[string]*infrav1.IdentityReference{"here": nil, "elsewhere": {Name: "hosts"}} {
-		owner, machine := machines(name, ref)
+		owner := builder.Machine(types.NamespacedName{Namespace: namespace, Name: name}, "a")
 		create(owner)
-		machine.OwnerReferences[0].UID = owner.UID
-		create(machine)
+		create(&infrav1.Metal3Machine{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels, OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: owner.UID, Controller: ptr.To(true),
+			}}},
+			Spec: infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc")}, IdentityRef: ref},
+		})
 	}
 
 	condition := func(g gomega.Gomega, name, conditionType string) string {
@@ -186,28 +188,10 @@ func TestHostless(t *testing.T) {
 
 // kubeconfig leads the administrator of the other cluster to a namespace.
 func kubeconfig(g *gomega.WithT, namespace string) []byte {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: hosts.Config.Host, CertificateAuthorityData: hosts.Config.CAData}
-	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: hosts.Config.CertData, ClientKeyData: hosts.Config.KeyData}
-	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: namespace}
-	config.CurrentContext = "x"
+	config, err := clientcmd.Load(hosts.Kubeconfig())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	config.Contexts[config.CurrentContext].Namespace = namespace
 	text, err := clientcmd.Write(*config)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	return text
-}
-
-// machines are a Machine and its Metal3Machine.
-func machines(name string, ref *infrav1.IdentityReference) (*clusterv1.Machine, *infrav1.Metal3Machine) {
-	labels := map[string]string{clusterv1.ClusterNameLabel: "a"}
-	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: clusterv1.MachineSpec{
-		ClusterName:       "a",
-		Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("boot")},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: name},
-	}}
-	return owner, &infrav1.Metal3Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, Controller: ptr.To(true),
-		}}},
-		Spec: infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc")}, IdentityRef: ref},
-	}
 }
