@@ -38,7 +38,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // Pool is the set of hosts and waiting claims of one manager. It is a collector of metrics of
@@ -66,12 +65,12 @@ func New() *Pool {
 
 // Source connects the pool with the work queue of the claims.
 func (p *Pool) Source() source.Source {
-	return watch.Named("hosts that become free", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.wake = func(claim types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: claim}) }
 		return nil
-	}))
+	})
 }
 
 // Observe takes note of a host that was seen in the watch. A free one is

@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -79,9 +80,13 @@ type write struct {
 // Get reads an object.
 func (c *Client) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	err := c.Client.Get(ctx, key, o, opts...)
-	for c.behind(o, key, err) && wait(ctx) {
-		err = c.Client.Get(ctx, key, o, opts...)
+	if !c.behind(o, key, err) {
+		return err
 	}
+	_ = wait.PollUntilContextCancel(ctx, pause, false, func(ctx context.Context) (bool, error) { // it ends with catchUp
+		err = c.Client.Get(ctx, key, o, opts...)
+		return !c.behind(o, key, err), nil
+	})
 	return err
 }
 
@@ -221,14 +226,4 @@ func (w write) shown(o metav1.Object, missing bool) bool {
 	}
 	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), w.version)
 	return err != nil || order > 0 || order == 0 && !w.gone
-}
-
-// wait pauses; false if the context has ended.
-func wait(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(pause):
-		return true
-	}
 }

@@ -32,6 +32,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,16 +56,8 @@ func Exists(current metav1.ObjectMeta) bool { return current.UID != "" }
 // UpToDate reports whether a copy has the labels and annotations that it should have, the hash of its
 // content among them.
 func UpToDate(current metav1.ObjectMeta, desired *corev1.Secret) bool {
-	return Exists(current) && carries(current.Labels, desired.Labels) && carries(current.Annotations, desired.Annotations)
-}
-
-func carries(has, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if got, found := has[key]; !found || got != value {
-			return false
-		}
-	}
-	return true
+	return Exists(current) && labels.SelectorFromSet(desired.Labels).Matches(labels.Set(current.Labels)) &&
+		labels.SelectorFromSet(desired.Annotations).Matches(labels.Set(current.Annotations))
 }
 
 // Write makes a copy, or brings the one that was read up to date, and sets the version that it has then. A copy

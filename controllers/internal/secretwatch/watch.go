@@ -41,7 +41,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // MapFunc turns a changed Secret into the requests of a controller. The name is
@@ -182,14 +181,14 @@ func (w *Watch) Where(name string) []string {
 // Source returns an event source for builder.WatchesRawSource. Each controller
 // takes its own.
 func (w *Watch) Source(toRequests MapFunc) source.Source {
-	return watch.Named("changes of Secrets", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		w.Subscribe(func(ctx context.Context, namespace, name string) {
 			for _, request := range toRequests(ctx, namespace, name) {
 				queue.Add(request)
 			}
 		})
 		return nil
-	}))
+	})
 }
 
 // Subscribe has a listener that is no controller called for every change.

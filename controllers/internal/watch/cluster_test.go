@@ -27,11 +27,12 @@ import (
 
 func TestIndexByCluster(t *testing.T) {
 	labeled := metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabel: "a"}}
+	byCluster := Index(clusterOf)
 	tests := map[string]struct{ got, want []string }{
-		"a Machine by its spec":        {clusterOf(&clusterv1.Machine{Spec: clusterv1.MachineSpec{ClusterName: "a"}}), []string{"a"}},
-		"a Machine not by its label":   {clusterOf(&clusterv1.Machine{ObjectMeta: labeled}), nil},
-		"another object by its label":  {clusterOf(&metav1.PartialObjectMetadata{ObjectMeta: labeled}), []string{"a"}},
-		"another object of no Cluster": {clusterOf(&metav1.PartialObjectMetadata{}), nil},
+		"a Machine by its spec":        {byCluster(&clusterv1.Machine{Spec: clusterv1.MachineSpec{ClusterName: "a"}}), []string{"a"}},
+		"a Machine not by its label":   {byCluster(&clusterv1.Machine{ObjectMeta: labeled}), nil},
+		"another object by its label":  {byCluster(&metav1.PartialObjectMetadata{ObjectMeta: labeled}), []string{"a"}},
+		"another object of no Cluster": {byCluster(&metav1.PartialObjectMetadata{}), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, tc.got) })

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package watch has what wakes controllers beyond the watches of controller-runtime: requests that
-// follow from lists, names of sources in the log, and kinds that the API server may serve later.
+// follow from lists, tables of watches, field indexes, and kinds that the API server may serve later.
 package watch
 
 import (
@@ -87,22 +87,6 @@ func Gone() predicate.Funcs {
 	}
 }
 
-// named is a source with a name.
-type named struct {
-	source.Source
-
-	name string
-}
-
-// Named returns the source under a name, which identifies it in the log. It is for sources that
-// need no sync, such as functions and channels.
-func Named(name string, of source.Source) source.Source {
-	return named{of, name}
-}
-
-// String is the name.
-func (n named) String() string { return n.name }
-
 // Row is a kind in the cache of the manager, and what its events wake. A controller has a table of
 // them, which the model test plays without a manager.
 type Row struct {
@@ -162,7 +146,7 @@ const ByCluster = "hostclaim.clusterName"
 func IndexByCluster(kinds ...client.Object) func(context.Context, client.FieldIndexer) error {
 	return func(ctx context.Context, indexer client.FieldIndexer) error {
 		for _, kind := range kinds {
-			if err := indexer.IndexField(ctx, kind, ByCluster, clusterOf); err != nil {
+			if err := indexer.IndexField(ctx, kind, ByCluster, Index(clusterOf)); err != nil {
 				return fmt.Errorf("index %T by Cluster: %w", kind, err)
 			}
 		}
@@ -171,12 +155,8 @@ func IndexByCluster(kinds ...client.Object) func(context.Context, client.FieldIn
 }
 
 func clusterOf(o client.Object) []string {
-	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	if machine, ok := o.(*clusterv1.Machine); ok {
-		name = machine.Spec.ClusterName
+		return []string{machine.Spec.ClusterName}
 	}
-	if name == "" {
-		return nil
-	}
-	return []string{name}
+	return []string{o.GetLabels()[clusterv1.ClusterNameLabel]}
 }

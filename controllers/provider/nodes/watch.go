@@ -39,7 +39,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // MapFunc turns a Node of a cluster into the requests of a controller.
@@ -132,7 +131,7 @@ func short(text string) string { return strings.Clone(text[:min(len(text), maxTe
 // does not come since no more is read of the cluster.
 func (n Nodes) Connections(controllerName string, mapCluster handler.MapFunc) source.Source {
 	connections := n.Cache.GetClusterSource(controllerName, mapCluster)
-	return watch.Named("connections to workload clusters", source.Func(func(ctx context.Context, queue requestQueue) error {
+	return source.Func(func(ctx context.Context, queue requestQueue) error {
 		if n.Refusals != nil {
 			n.Refusals.OnRefused(func(cluster client.ObjectKey) {
 				named := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name}}
@@ -142,7 +141,7 @@ func (n Nodes) Connections(controllerName string, mapCluster handler.MapFunc) so
 			})
 		}
 		return connections.Start(ctx, queue)
-	}))
+	})
 }
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]

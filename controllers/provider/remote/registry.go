@@ -45,7 +45,6 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // OriginIndex is the name of the field index on the claims of a Site by the value of
@@ -290,12 +289,12 @@ type subscriber struct {
 // for users of a kind when the state of their connection changes, and when a claim
 // with their origin, the HardwareData owned by it or a Secret with their origin does.
 func (r *Registry) Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source {
-	return watch.Named("connections for identityRefs", source.Func(func(_ context.Context, requests workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	return source.Func(func(_ context.Context, requests workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.subscribers = append(r.subscribers, subscriber{kind, mapUser, requests})
 		return nil
-	}))
+	})
 }
 
 // wake wakes the controllers of these users. The caller does not hold Registry.mu.

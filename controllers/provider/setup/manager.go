@@ -39,7 +39,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Starting provider manager", "version", Version())
-	return manager.Run(ctx, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) { return NewManager(ctx, restConfig, o) })
+	return manager.Run(ctx, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
+		return NewManager(ctx, restConfig, o)
+	})
 }
 
 // NewManager returns a manager with everything set up, ready to start.
