@@ -67,12 +67,12 @@ func reconcilers() []any {
 // exceptions are the fields that may change, and why.
 func exceptions() map[string]string {
 	return map[string]string{
-		"hostclaim/claim.Reconciler.Pool":              "dispatches free hosts to waiting claims",
-		"hostclaim/claim.Reconciler.Policies.compiled": "policies by their version, compiled",
-		"hostclaim/claim.Reconciler.Budget":            "bounds what is copied next to hosts, in each namespace",
-		"hostclaim/claim.Reconciler.DeniedImages":      "an option",
-		"provider/data.Reconciler.Secrets":             "watches secrets",
-		"provider/machine.Reconciler.Secrets":          "watches secrets",
+		"hostclaim/claim.Reconciler.Pool":         "dispatches free hosts to waiting claims",
+		"hostclaim/claim.Reconciler.Policies":     "policies by their version, compiled",
+		"hostclaim/claim.Reconciler.Budget":       "bounds what is copied next to hosts, in each namespace",
+		"hostclaim/claim.Reconciler.DeniedImages": "an option",
+		"provider/data.Reconciler.Secrets":        "watches secrets",
+		"provider/machine.Reconciler.Secrets":     "watches secrets",
 	}
 }
 

@@ -163,11 +163,13 @@ func (labeled) Unlabeled(context.Context) ([]string, error) { return nil, nil }
 func (m *manager) orphanController() *controller {
 	w := m.world
 	m.orphans = &orphan.Reconciler{
-		Client:   client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
-		Live:     store.NewClient(w.backend, nil, gate),
-		Secrets:  secretWatch{m},
+		Releaser: claim.Releaser{
+			Client:  client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
+			Live:    store.NewClient(w.backend, nil, gate),
+			Secrets: secretWatch{m},
+			Clock:   w.clock,
+		},
 		Recorder: recorder{w},
-		Clock:    w.clock,
 		Grace:    grace,
 	}
 	return &controller{name: "orphanedhost", reconciler: m.orphans, queue: newQueue(w.clock), watches: m.orphans.Watches()}

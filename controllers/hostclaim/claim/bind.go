@@ -66,15 +66,14 @@ func (r *Reconciler) bind(ctx context.Context, s *scope) error {
 		return err
 	}
 	err := r.take(ctx, s, c)
-	var refused *refusedError
-	if !errors.As(err, &refused) || patch.IsConflict(err) {
+	if !errors.Is(err, errRefused) {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Error(err, "The claim cannot be bound")
 	r.Pool.Leave(keyOf(s.claim)) // another claim may have the host
 	s.waits.bind = binding.Wait{
 		Reason:  infrav1.BindRefusedReason,
-		Message: "The API server refuses to bind the claim to a host: " + refused.why + ". It is tried again",
+		Message: "The API server refuses to bind the claim to a host: " + refusal(err) + ". It is tried again",
 	}
 	s.wakeAt(r.Clock.Now().Add(refusedPause))
 	return nil
@@ -278,12 +277,12 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 // administrator may have written. After a refusal its record goes too, or the next pass would fence the
 // host, which has not changed. It returns the error of the bind.
 func (r *Reconciler) dropped(ctx context.Context, claim *bmov1alpha1.HostClaim, err error) error {
-	var refused *refusedError
-	if !patch.IsConflict(err) && !errors.As(err, &refused) {
+	refused := errors.Is(err, errRefused)
+	if !refused && !patch.IsConflict(err) {
 		return err
 	}
 	failed := client.IgnoreNotFound(r.dropIntent(ctx, claim))
-	if failed == nil && refused != nil && metav1.HasAnnotation(claim.ObjectMeta, infrav1.IntendedHostAnnotation) {
+	if failed == nil && refused && metav1.HasAnnotation(claim.ObjectMeta, infrav1.IntendedHostAnnotation) {
 		failed = r.patchClaim(ctx, claim, binding.WithoutRecord(claim), "drop the record of the intent")
 	}
 	if failed != nil {
@@ -382,23 +381,17 @@ func (r *Reconciler) readAgain(ctx context.Context, c candidate) (*bmov1alpha1.B
 	return now, nil
 }
 
-// refusedError is the refusal of what a claim must carry before a host is bound to it, or of its name on
+// errRefused marks the refusal of what a claim must carry before a host is bound to it, or of its name on
 // the host.
-type refusedError struct {
-	why string // in words of ours
-	err error
-}
+var errRefused = errors.New("the API server refuses to bind")
 
-// asRefused returns a refusedError if the API server refuses a write, and any other error as it is.
+// asRefused marks an error if the API server refuses a write.
 func asRefused(err error) error {
-	if why := refusal(err); why != "" {
-		return &refusedError{why, err}
+	if refusal(err) != "" {
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
 	return err
 }
-
-func (e *refusedError) Error() string { return e.err.Error() }
-func (e *refusedError) Unwrap() error { return e.err }
 
 // permitted asks the API server whether policy admits the claim right now. A claim needs no
 // policy in its own namespace unless the manager requires one, nor for a host that it had

@@ -208,11 +208,15 @@ func (r *Reconciler) expireReservation(ctx context.Context, s *scope) error {
 
 // Releaser gives hosts back to the pool, those of deleted claims and those whose claim is gone.
 type Releaser struct {
+	// Client reads from caches and writes as HostClaimManagerFieldOwner.
 	Client client.Client
-	Live   client.Reader
-	// Secrets watches Secrets of the namespaces of hosts.
+	// Live reads from the API server: claims that the cache does not show, hosts before they are written,
+	// and Secrets.
+	Live client.Reader
+	// Secrets wakes those concerned when there are rights on Secrets of these namespaces.
 	Secrets interface{ Ensure(namespace string) }
-	Clock   clock.PassiveClock
+	// Clock is the time that waits are counted by.
+	Clock clock.PassiveClock
 }
 
 // Released is how far a host has come on its way back.

@@ -54,7 +54,7 @@ type CopyReconciler struct {
 	Live client.Reader
 	// Secrets sees the copies next to hosts.
 	Secrets interface {
-		SecretWatch
+		Ensure(namespace string)
 		Where(name string) []string
 	}
 }

@@ -41,7 +41,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,24 +53,12 @@ import (
 // Reconciler looks after hosts without claims. It keeps nothing between two passes, and is a
 // collector of the metric of orphans.
 type Reconciler struct {
-	// Client reads from caches and writes as HostClaimManagerFieldOwner.
-	Client client.Client
-	// Live reads from the API server: claims that the cache does not show, hosts
-	// before they are written, and Secrets.
-	Live client.Reader
-	// Secrets wakes hosts when there are rights on Secrets of these namespaces.
-	Secrets SecretWatch
+	// Releaser gives hosts back as claims do.
+	claim.Releaser
 	// Recorder emits events for administrators of hosts.
 	Recorder events.EventRecorder
-	// Clock is the time that the grace is counted by.
-	Clock clock.PassiveClock
 	// Grace is how long an orphan is kept.
 	Grace time.Duration
-}
-
-// SecretWatch is the part of secretwatch.Watch that the reconciler uses.
-type SecretWatch interface {
-	Ensure(namespace string)
 }
 
 // Reconcile looks at one host. Nearly all hosts have a claim, and cost no request.
@@ -153,7 +140,7 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 // gone for ever.
 func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHost, plan Plan) (ctrl.Result, error) {
 	begins := !begun(host) // the first pass reports the release
-	released, err := r.releaser().Release(ctx, host, binding.Cleared(host), func(context.Context) error { return nil })
+	released, err := r.Release(ctx, host, binding.Cleared(host), func(context.Context) error { return nil })
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -170,10 +157,6 @@ func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHos
 		r.warn(host, plan.Step, released.Wait)
 	}
 	return r.wakeAt(released.Until), nil
-}
-
-func (r *Reconciler) releaser() claim.Releaser {
-	return claim.Releaser{Client: r.Client, Live: r.Live, Secrets: r.Secrets, Clock: r.Clock}
 }
 
 // tidy cleans a host that names no claim and still carries traces of a bind. A claim
@@ -193,7 +176,7 @@ func (r *Reconciler) tidy(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 		return err
 	}
 	if uid != "" && !exists {
-		err := r.releaser().DeleteCopies(ctx, host.Namespace, infrav1.SecretClaimUIDLabel, uid)
+		err := r.DeleteCopies(ctx, host.Namespace, infrav1.SecretClaimUIDLabel, uid)
 		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}

@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
@@ -48,9 +49,8 @@ func setup(t *testing.T, objects ...client.Object) (*Reconciler, *events.FakeRec
 	expect.NoError(t, errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)))
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	recorder := events.NewFakeRecorder(100)
-	return &Reconciler{
-		Client: c, Live: c, Secrets: unwatched{}, Recorder: recorder, Grace: time.Hour, Clock: clocktesting.NewFakePassiveClock(lost),
-	}, recorder
+	releaser := claim.Releaser{Client: c, Live: c, Secrets: unwatched{}, Clock: clocktesting.NewFakePassiveClock(lost)}
+	return &Reconciler{Releaser: releaser, Recorder: recorder, Grace: time.Hour}, recorder
 }
 
 // unwatched is a watch on Secrets that sees nothing.

@@ -41,7 +41,8 @@ type Evaluator struct {
 	// Own decides whether hosts of the claim's namespace need a policy.
 	Own policy.Own
 
-	compiled Cache
+	mu       sync.Mutex
+	compiled map[version]*policy.Compiled // what compileAll has returned last
 }
 
 // Decide evaluates the policies that the cache shows for claims of a namespace.
@@ -54,7 +55,7 @@ func (e *Evaluator) Decide(ctx context.Context, namespace string) (policy.Decisi
 	if err := e.Cached.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
 		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
 	}
-	return policy.Evaluate(e.compiled.CompileAll(policy.Counted(policies.Items)), ns, e.Own), nil
+	return policy.Evaluate(e.compileAll(policy.Counted(policies.Items)), ns, e.Own), nil
 }
 
 // GrantLive asks the API server itself what the policies permit on the hosts of
@@ -74,13 +75,13 @@ func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace
 	}
 	var live []*policy.Compiled
 	for _, p := range policy.Counted(known.Items) {
-		if !e.compiled.Compile(&p).Admits(ns) {
+		if !e.compile(&p).Admits(ns) {
 			continue
 		}
 		key, current := client.ObjectKeyFromObject(&p), bmov1alpha1.HostDeployPolicy{}
 		switch err := e.Live.Get(ctx, key, &current); {
 		case err == nil:
-			live = append(live, e.compiled.Compile(&current))
+			live = append(live, e.compile(&current))
 		case !apierrors.IsNotFound(err):
 			return policy.Grant{}, fmt.Errorf("read HostDeployPolicy %s: %w", key, err)
 		}
@@ -108,14 +109,6 @@ func readNamespace(ctx context.Context, reader client.Reader, name string) (poli
 	return policy.Namespace{Name: name, Labels: namespace.Labels}, nil
 }
 
-// Cache compiles each version of a policy once. Every pass of every claim evaluates all
-// policies, and to compile one costs a hundred times as much as to evaluate it. The zero
-// value is ready, and safe for concurrent use.
-type Cache struct {
-	mu       sync.Mutex
-	compiled map[version]*policy.Compiled
-}
-
 // version names one version of one policy.
 type version struct {
 	uid             types.UID
@@ -126,38 +119,28 @@ func versionOf(p *bmov1alpha1.HostDeployPolicy) version {
 	return version{uid: p.UID, resourceVersion: p.ResourceVersion}
 }
 
-// Compile returns one policy compiled.
-func (c *Cache) Compile(p *bmov1alpha1.HostDeployPolicy) *policy.Compiled {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.compile(p)
-}
-
-// CompileAll returns all policies compiled, and forgets those that are not among them.
-func (c *Cache) CompileAll(all []bmov1alpha1.HostDeployPolicy) []*policy.Compiled {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := make([]*policy.Compiled, 0, len(all))
+// compileAll returns all policies compiled. It keeps them by their version: every pass of every claim evaluates all
+// policies, and to compile one costs a hundred times as much as to evaluate it.
+func (e *Evaluator) compileAll(all []bmov1alpha1.HostDeployPolicy) []*policy.Compiled {
+	out := make([]*policy.Compiled, len(all))
 	current := make(map[version]*policy.Compiled, len(all))
 	for i := range all {
-		one := c.compile(&all[i])
-		current[versionOf(&all[i])] = one
-		out = append(out, one)
+		out[i] = e.compile(&all[i])
+		current[versionOf(&all[i])] = out[i]
 	}
-	c.compiled = current
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.compiled = current
 	return out
 }
 
-// compile needs the lock. It holds it while it compiles, which the bounds of an
-// expression keep short.
-func (c *Cache) compile(p *bmov1alpha1.HostDeployPolicy) *policy.Compiled {
-	if known, found := c.compiled[versionOf(p)]; found {
+// compile returns one policy compiled.
+func (e *Evaluator) compile(p *bmov1alpha1.HostDeployPolicy) *policy.Compiled {
+	e.mu.Lock()
+	known, found := e.compiled[versionOf(p)]
+	e.mu.Unlock()
+	if found {
 		return known
 	}
-	if c.compiled == nil {
-		c.compiled = map[version]*policy.Compiled{}
-	}
-	compiled := policy.Compile(p.DeepCopy())
-	c.compiled[versionOf(p)] = compiled
-	return compiled
+	return policy.Compile(p.DeepCopy())
 }

@@ -161,7 +161,7 @@ hostclaim_policy_warnings{name="p99",namespace="infra",reason="AdmitsEverybody"}
 	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want)))
 }
 
-func TestCacheCompilesEachVersionOnce(t *testing.T) {
+func TestEachVersionIsCompiledOnce(t *testing.T) {
 	at := func(uid types.UID, version, matches string) bmov1alpha1.HostDeployPolicy {
 		return bmov1alpha1.HostDeployPolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: string(uid), UID: uid, ResourceVersion: version},
@@ -169,17 +169,17 @@ func TestCacheCompilesEachVersionOnce(t *testing.T) {
 		}
 	}
 	a, b, tenant := at("a", "1", "tenant"), at("b", "1", "("), policy.Namespace{Name: "tenant"}
-	cache := Cache{}
-	first := cache.CompileAll([]bmov1alpha1.HostDeployPolicy{a, b})
-	again := cache.CompileAll([]bmov1alpha1.HostDeployPolicy{a, b})
-	expect.That(t, first[0] == again[0] && first[1] == again[1] && first[0] == cache.Compile(&a), "a version was compiled twice")
+	evaluator := Evaluator{}
+	first := evaluator.compileAll([]bmov1alpha1.HostDeployPolicy{a, b})
+	again := evaluator.compileAll([]bmov1alpha1.HostDeployPolicy{a, b})
+	expect.That(t, first[0] == again[0] && first[1] == again[1] && first[0] == evaluator.compile(&a), "a version was compiled twice")
 	expect.That(t, first[0].Admits(tenant) && first[1].Err() != nil, "a valid policy does not admit, or an invalid one has no error")
 
 	changed := at("a", "2", "other")
-	expect.That(t, !cache.Compile(&changed).Admits(tenant), "the new version of a policy admits what only the old one did")
+	expect.That(t, !evaluator.compile(&changed).Admits(tenant), "the new version of a policy admits what only the old one did")
 	recreated := at("c", "1", "other")
-	expect.That(t, !cache.Compile(&recreated).Admits(tenant), "another policy with the same resourceVersion is taken for the first")
+	expect.That(t, !evaluator.compile(&recreated).Admits(tenant), "another policy with the same resourceVersion is taken for the first")
 
-	cache.CompileAll([]bmov1alpha1.HostDeployPolicy{changed})
-	expect.Equal(t, 1, len(cache.compiled))
+	evaluator.compileAll([]bmov1alpha1.HostDeployPolicy{changed})
+	expect.Equal(t, 1, len(evaluator.compiled))
 }

@@ -94,11 +94,8 @@ func addCopies(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 // addOrphans adds the controller of hosts whose claim does not exist any more.
 func addOrphans(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	reconciler := &orphan.Reconciler{
-		Client:   writer,
-		Live:     mgr.GetAPIReader(),
-		Secrets:  secrets,
+		Releaser: claim.Releaser{Client: writer, Live: mgr.GetAPIReader(), Secrets: secrets, Clock: clock.RealClock{}},
 		Recorder: mgr.GetEventRecorder(reporter),
-		Clock:    clock.RealClock{},
 		Grace:    o.OrphanGrace,
 	}
 	if err := registry.Register(reconciler); err != nil {
