@@ -29,9 +29,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // clusterctl runs the program and returns its output. It does not look at what the
@@ -124,11 +123,7 @@ func (r *command) kill(t *testing.T) {
 // startClusterctl does not wait for the end of the program, which comes with the test at the latest.
 func startClusterctl(t *testing.T, args ...string) *command {
 	t.Helper()
-	expect.NoError(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl))
-	found, err := components.Lookup(components.Clusterctl)
-	expect.NoError(t, err)
-	program, err := lab.Repo.Binary(found[0])
-	expect.NoError(t, err)
+	_, program := harness.Clusterctl(t)
 	r := &command{cmd: exec.CommandContext(t.Context(), program, args...), over: make(chan struct{})}
 	r.cmd.Stdout, r.cmd.Stderr = r, r
 	r.cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")

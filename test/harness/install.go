@@ -39,6 +39,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // Webhooks are where a manager that runs beside the API server serves its webhooks, and with which
@@ -56,16 +57,10 @@ type Webhooks struct {
 func Clusterctl(t *testing.T) (repo components.Repo, program string) {
 	t.Helper()
 	repo, err := components.FindRepo(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl))
 	found, err := components.Lookup(components.Clusterctl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if program, err = repo.Binary(found[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +255,6 @@ func InstallCertificateKinds(t *testing.T, c client.Client) {
 				}},
 			},
 		}
-		if err := c.Create(t.Context(), crd); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.Create(t.Context(), crd))
 	}
 }

@@ -38,6 +38,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // Server is an API server with the CRDs of every project that the managers use.
@@ -116,9 +117,7 @@ func (s *Server) StartManager(t *testing.T, options ctrl.Options, setup func(con
 		UsePriorityQueue:   ptr.To(false), // as the managers have it
 	}
 	mgr, err := ctrl.NewManager(s.Config, options)
-	if err != nil {
-		t.Fatalf("new manager: %v", err)
-	}
+	expect.Must(t, err == nil, "new manager: %v", err)
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := setup(ctx, mgr); err != nil {
 		cancel()
@@ -138,9 +137,7 @@ func (s *Server) StartManager(t *testing.T, options ctrl.Options, setup func(con
 		}
 	}
 	t.Cleanup(stop)
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the caches of the manager did not fill")
-	}
+	expect.Must(t, mgr.GetCache().WaitForCacheSync(ctx), "the caches of the manager did not fill")
 	return stop
 }
 

@@ -97,46 +97,19 @@ func (l *ledger) take() []string {
 
 // A bind costs these requests, in this order. ADR 0002 has the purpose of each.
 func TestRequestsOfABind(t *testing.T) {
+	intent := []string{"PATCH hostclaims intent", "PATCH hostclaims record, finalizer, block-move"}
+	bound := []string{"PATCH baremetalhosts consumerRef, power", "GET hostclaims", "POST hardwaredata", "PATCH hostclaims associated"}
 	tests := map[string]struct {
 		own, waited, labels bool
 		want                []string
 	}{
-		"of a host in another namespace": {want: []string{
-			"PATCH hostclaims intent",
-			"PATCH hostclaims record, finalizer, block-move",
-			"GET hostdeploypolicies",
-			"PATCH baremetalhosts consumerRef, power",
-			"GET hostclaims",
-			"POST hardwaredata",
-			"PATCH hostclaims associated",
-		}},
-		"of a host in another namespace, whose policy looks at labels": {labels: true, want: []string{
-			"PATCH hostclaims intent",
-			"PATCH hostclaims record, finalizer, block-move",
-			"GET hostdeploypolicies",
-			"GET namespaces",
-			"PATCH baremetalhosts consumerRef, power",
-			"GET hostclaims",
-			"POST hardwaredata",
-			"PATCH hostclaims associated",
-		}},
-		"of a host in the own namespace": {own: true, want: []string{
-			"PATCH hostclaims intent",
-			"PATCH hostclaims record, finalizer, block-move",
-			"PATCH baremetalhosts consumerRef, power",
-			"GET hostclaims",
-			"POST hardwaredata",
-			"PATCH hostclaims associated",
-		}},
-		"of a claim that has waited": {own: true, waited: true, want: []string{
-			"GET baremetalhosts by label",
-			"PATCH hostclaims intent",
-			"PATCH hostclaims record, block-move",
-			"PATCH baremetalhosts consumerRef, power",
-			"GET hostclaims",
-			"POST hardwaredata",
-			"PATCH hostclaims associated",
-		}},
+		"of a host in another namespace": {want: slices.Concat(intent, []string{"GET hostdeploypolicies"}, bound)},
+		"of a host in another namespace, whose policy looks at labels": {
+			labels: true, want: slices.Concat(intent, []string{"GET hostdeploypolicies", "GET namespaces"}, bound),
+		},
+		"of a host in the own namespace": {own: true, want: slices.Concat(intent, bound)},
+		"of a claim that has waited": {own: true, waited: true, want: slices.Concat(
+			[]string{"GET baremetalhosts by label", intent[0], "PATCH hostclaims record, block-move"}, bound)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -172,10 +172,11 @@ func TestPausedClaimKeepsNoHostButItsOwn(t *testing.T) {
 // A server that is not managed could not be wiped, nor switched off.
 func TestTenantCannotForceItsServerToBeDetached(t *testing.T) {
 	w, host := newPoolWithHost(t, nil)
-	w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "machine"}, annotation("baremetalhost.metal3.io/detached", ""))), "detached")
+	w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "machine"}, annotation("baremetalhost.metal3.io/detached", ""))),
+		"annotation baremetalhost.metal3.io/detached is not accepted", "ask the infrastructure team")
 	claim := w.attack("machine", withImage(goodURL, ""))
 	w.ready(claim)
-	w.refused(change(w, mallory, claim, annotation("baremetalhost.metal3.io/detached", `{"deleteAction":"delay"}`)), "detached")
+	w.refused(change(w, mallory, claim, annotation("baremetalhost.metal3.io/detached", `{"deleteAction":"delay"}`)), "is not accepted on a claim")
 	for _, key := range []string{"baremetalhost.metal3.io/paused", "inspect.metal3.io", "baremetalhost.metal3.io/status"} {
 		w.OK(change(w, mallory, claim, annotation(key, "")))
 	}

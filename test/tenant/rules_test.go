@@ -79,18 +79,6 @@ func TestRulesForNewClaims(t *testing.T) {
 			},
 			says: []string{`spec.userData.namespace is "` + w.alice + `"`, "leave namespace out, and create the secret in " + w.mallory},
 		},
-		"metadata of another namespace": {
-			claim: func(c *bmov1alpha1.HostClaim) {
-				c.Spec.MetaData = &corev1.SecretReference{Name: "u", Namespace: w.infra}
-			},
-			says: []string{`spec.metaData.namespace is "` + w.infra + `"`, "leave namespace out"},
-		},
-		"network data of another namespace": {
-			claim: func(c *bmov1alpha1.HostClaim) {
-				c.Spec.NetworkData = &corev1.SecretReference{Name: "u", Namespace: "?"}
-			},
-			says: []string{`spec.networkData.namespace is "?"`, "leave namespace out"},
-		},
 		"a namespace that is too long to repeat": {
 			claim: func(c *bmov1alpha1.HostClaim) {
 				c.Spec.UserData = &corev1.SecretReference{Namespace: strings.Repeat("n", 20_000)}
@@ -101,14 +89,6 @@ func TestRulesForNewClaims(t *testing.T) {
 		"a selector that cannot be understood": {
 			claim: operatorOf("near"),
 			says:  []string{"spec.hostSelector.matchExpressions[0] is invalid", `"near"`, "correct it, or leave it out"},
-		},
-		"a reboot that cannot be understood": {
-			claim: annotation("reboot.metal3.io", "now"),
-			says:  []string{"annotation reboot.metal3.io has the value now", "leave it empty"},
-		},
-		"a server that is to be detached": {
-			claim: annotation("baremetalhost.metal3.io/detached", ""),
-			says:  []string{"annotation baremetalhost.metal3.io/detached is not accepted", "ask the infrastructure team"},
 		},
 		"a mark of the manager": {
 			claim: annotation("hostclaim.metal3.io/reboot-request", "x"),
@@ -206,8 +186,7 @@ func TestRulesForBoundClaims(t *testing.T) {
 		"another failure domain before the bind": {
 			status: unbound, change: func(c *bmov1alpha1.HostClaim) { c.Spec.FailureDomain = "row-2" },
 		},
-		"power": {given: both(rack("a1"), running), change: func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }},
-
+		"power":                               {given: both(rack("a1"), running), change: func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }},
 		"the first image":                     {change: running},
 		"the first deploy method":             {change: custom},
 		"another image":                       {given: running, change: other, says: imageStays},
@@ -233,7 +212,6 @@ func TestRulesForBoundClaims(t *testing.T) {
 		"another image while a secret is missing": {
 			given: running, status: unsynchronized("UserDataSecretSyncFailure"), change: other, says: imageStays,
 		},
-
 		"no image for a reservation": {
 			given: both(running, consumer), change: both(empty, unconsumed, label(reservation, "pool")),
 		},
@@ -249,15 +227,11 @@ func TestRulesForBoundClaims(t *testing.T) {
 		"another image for the next user of what was kept": {
 			given: both(running, label(reservation, "pool")), change: both(other, consumer),
 		},
-
 		"a reference to another namespace": {
 			change: func(c *bmov1alpha1.HostClaim) {
 				c.Spec.MetaData = &corev1.SecretReference{Name: "m", Namespace: w.alice}
 			},
 			says: []string{`spec.metaData.namespace is "` + w.alice + `"`},
-		},
-		"a server that is to be detached": {
-			change: annotation("baremetalhost.metal3.io/detached", ""), says: []string{"is not accepted on a claim"},
 		},
 		"a mark of the manager": {change: annotation("hostclaim.metal3.io/reboot-request", "x"), says: []string{"verb manage"}},
 	}

@@ -49,7 +49,7 @@ func TestTenantCannotReadAnotherTenantsSecretByReference(t *testing.T) {
 			"networkData": func(s *bmov1alpha1.HostClaimSpec) { s.NetworkData = &target },
 		} {
 			w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "thief"}, func(c *bmov1alpha1.HostClaim) { set(&c.Spec) })),
-				"spec."+field+".namespace", target.Namespace)
+				"spec."+field+".namespace is \""+target.Namespace+"\"", "leave namespace out")
 		}
 		w.forbidden(mallory.Get(w.Ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, &corev1.Secret{}))
 	}
