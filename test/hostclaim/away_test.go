@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -240,9 +241,8 @@ func (w *world) expectSameServer(host string) {
 func (w *world) expectQuiet() {
 	w.T.Helper()
 	o := w.operator
-	if len(o.drives)+len(o.wipes)+len(o.reboots) > 0 || o.switched.Load() != 1 {
-		w.T.Errorf("%d writes, %d wipes, %d reboots and %d changes of power", len(o.drives), len(o.wipes), len(o.reboots), o.switched.Load())
-	}
+	expect.That(w.T, len(o.drives)+len(o.wipes)+len(o.reboots) == 0 && o.switched.Load() == 1,
+		"%d writes, %d wipes, %d reboots and %d changes of power", len(o.drives), len(o.wipes), len(o.reboots), o.switched.Load())
 }
 
 func TestHostMovesWithItsClaimThereAndBackTwice(t *testing.T) {

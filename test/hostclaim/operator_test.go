@@ -99,9 +99,7 @@ func (o *operator) mind(host *bmov1alpha1.BareMetalHost) {
 	}
 	delete(o.consumers, host.Name)
 	for other, consumer := range o.consumers {
-		if now != "" && consumer == now {
-			o.t.Errorf("claim %s has hosts %s and %s at once", now, host.Name, other)
-		}
+		expect.That(o.t, now == "" || consumer != now, "claim %s has hosts %s and %s at once", now, host.Name, other)
 	}
 	o.consumers[host.Name] = now
 	defer func() {

@@ -162,9 +162,7 @@ func TestRequestsBeforeAnImage(t *testing.T) {
 		return strings.HasPrefix(line, "PATCH baremetalhosts") && strings.Contains(line, "image")
 	})
 	want := []string{"GET baremetalhosts", "GET hostdeploypolicies", "GET hostclaims"}
-	if told < len(want) || !slices.Contains(lines[:told-len(want)], "PATCH secrets") {
-		t.Fatalf("no secret was copied, or no image told: %v", lines)
-	}
+	expect.Must(t, told >= len(want) && slices.Contains(lines[:told-len(want)], "PATCH secrets"), "no secret was copied, or no image told: %v", lines)
 	expect.Equal(t, want, lines[told-len(want):told])
 }
 

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // A template asks 500 pools for each of 10 machines. ip-address-manager, a process with its default
@@ -64,9 +66,7 @@ func startPools(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	manager, err := place.StartPools(ctx, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { // it would wait for requests that it may send later
 		if err := manager.Kill(); err != nil {
 			t.Error(err)

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/neighbours/hostile"
 )
 
@@ -182,7 +183,5 @@ func TestAttackEndlessEvents(t *testing.T) {
 	before := sent()
 	s.serveSeveral("beside", machines)
 	s.Logf("%d KiB of events were read before, %d KiB meanwhile", before>>10, (sent()-before)>>10)
-	if slices.Contains(s.slowed(), honest) {
-		t.Error("the honest tenant is slowed too")
-	}
+	expect.That(t, !slices.Contains(s.slowed(), honest), "the honest tenant is slowed too")
 }

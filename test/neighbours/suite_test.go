@@ -28,6 +28,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/neighbours/hostile"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/neighbours/town"
@@ -143,16 +144,12 @@ func (s *story) memory(when string) float64 {
 
 func (s *story) ok(err error) {
 	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s.T, err)
 }
 
 func (s *story) atMost(what string, got, most int64) {
 	s.Helper()
-	if got > most {
-		s.Errorf("%d %s, want at most %d", got, what, most)
-	}
+	expect.That(s.T, got <= most, "%d %s, want at most %d", got, what, most)
 }
 
 // serveHonest makes a machine of the honest tenant and waits until it has its host.

@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -111,13 +112,9 @@ func TestRulesForNewClaims(t *testing.T) {
 // which an accepted request has none.
 func answered(t *testing.T, err error, says []string) {
 	t.Helper()
-	if (err == nil) != (says == nil) {
-		t.Fatalf("answered with %v, want %q", err, says)
-	}
+	expect.Must(t, (err == nil) == (says == nil), "answered with %v, want %q", err, says)
 	for _, part := range says {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("answered with %q, want %q", err, part)
-		}
+		expect.That(t, strings.Contains(err.Error(), part), "answered with %q, want %q", err, part)
 	}
 }
 

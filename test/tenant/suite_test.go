@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -258,9 +259,7 @@ func (w *world) admit(who client.Client, user, namespace string) {
 // forbidden expects that the API server refuses a request.
 func (w *world) forbidden(err error) {
 	w.T.Helper()
-	if !apierrors.IsForbidden(err) {
-		w.T.Errorf("answered with %v, want Forbidden", err)
-	}
+	expect.That(w.T, apierrors.IsForbidden(err), "answered with %v, want Forbidden", err)
 }
 
 // refused expects that a rule of admission does not let something in, with all
