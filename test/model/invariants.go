@@ -333,6 +333,9 @@ func (w *World) passedOn(e store.Event) {
 		w.fail(OneHost, "host %s went from claim %s/%s %s to claim %s/%s %s without having been freed",
 			e.Key, was.Namespace, was.Name, was.UID, is.Namespace, is.Name, is.UID)
 	}
+	if l := w.lives[is.UID]; l != nil && l.hostless { // its host came back apart from it
+		l.keeps, l.hostless = e.After.UID, false
+	}
 	w.count("restamped")
 }
 
