@@ -22,7 +22,8 @@ COPY controllers/ controllers/
 
 ARG TARGETOS=linux
 ARG TARGETARCH
-ARG LDFLAGS="-s -w"
+ARG VERSION=v0.0.0-dev
+ARG LDFLAGS="-s -w -X k8s.io/component-base/version.gitVersion=${VERSION}"
 ENV CGO_ENABLED=0 GOCACHE=/go/cache GOOS=${TARGETOS} GOARCH=${TARGETARCH}
 
 FROM build AS build-manager

@@ -59,6 +59,7 @@ DOCKER ?= docker
 # Where release writes, and as which version; metadata.yaml knows its series.
 OUT ?= $(CURDIR)/out
 RELEASE ?= v1.14.99
+LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(RELEASE)
 
 .PHONY: help
 help: ## List the targets
@@ -74,13 +75,13 @@ build: build-managers ## Build both managers, the plugin of kubectl and hostsim 
 
 .PHONY: build-managers
 build-managers:
-	go build -o bin/manager .
-	go build -o bin/hostclaim-manager ./cmd/hostclaim-manager
+	go build -ldflags "$(LDFLAGS)" -o bin/manager .
+	go build -ldflags "$(LDFLAGS)" -o bin/hostclaim-manager ./cmd/hostclaim-manager
 
 .PHONY: docker-build
 docker-build: ## Build the images of both managers
-	$(DOCKER) build --target manager -t $(IMAGE_PREFIX)/cluster-api-provider-metal3:$(IMAGE_TAG) .
-	$(DOCKER) build --target hostclaim-manager -t $(IMAGE_PREFIX)/hostclaim-manager:$(IMAGE_TAG) .
+	$(DOCKER) build --build-arg VERSION=$(IMAGE_TAG) --target manager -t $(IMAGE_PREFIX)/cluster-api-provider-metal3:$(IMAGE_TAG) .
+	$(DOCKER) build --build-arg VERSION=$(IMAGE_TAG) --target hostclaim-manager -t $(IMAGE_PREFIX)/hostclaim-manager:$(IMAGE_TAG) .
 
 # The layout of a repository of clusterctl: <OUT>/<provider>/<RELEASE>, the same bytes each time.
 .PHONY: release

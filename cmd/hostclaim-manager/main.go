@@ -26,6 +26,7 @@ import (
 
 	"github.com/spf13/pflag"
 	logsv1 "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -41,6 +42,10 @@ func main() {
 		if !errors.Is(err, pflag.ErrHelp) {
 			fail(err)
 		}
+		return
+	}
+	if options.Version {
+		fmt.Println(version.Get())
 		return
 	}
 	if err := logsv1.ValidateAndApply(options.Logging, nil); err != nil {

@@ -156,6 +156,7 @@ func TestRelease(t *testing.T) {
 	t.Run("it can be made again", r.canBeMadeAgain)
 	t.Run("it has the plugin of kubectl", r.hasThePlugin)
 	t.Run("it lists its modules", r.listsItsModules)
+	t.Run("the managers know their version", r.managersKnowTheirVersion)
 }
 
 func (r *release) clusterctlReads(t *testing.T) {
@@ -201,6 +202,20 @@ func (r *release) clusterctlReads(t *testing.T) {
 				t.Errorf("kinds (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The linker passes over a variable that does not exist; the image must name the same one as make.
+func (r *release) managersKnowTheirVersion(t *testing.T) {
+	for _, name := range []string{"manager", "hostclaim-manager"} {
+		said, err := exec.CommandContext(t.Context(), filepath.Join(r.repo.Root, "bin", name), "--version").CombinedOutput()
+		if got := strings.TrimSpace(string(said)); err != nil || got != version {
+			t.Errorf("%s --version prints %q (%v), want %s", name, got, err, version)
+		}
+	}
+	dockerfile, err := os.ReadFile(filepath.Join(r.repo.Root, "Dockerfile"))
+	if want := " -X k8s.io/component-base/version.gitVersion=${VERSION}"; err != nil || !bytes.Contains(dockerfile, []byte(want)) {
+		t.Errorf("the images are not built with%s: %v", want, err)
 	}
 }
 

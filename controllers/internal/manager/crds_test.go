@@ -25,10 +25,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var version = schema.GroupVersion{Group: "metal3.io", Version: "v1alpha1"}
+var group = schema.GroupVersion{Group: "metal3.io", Version: "v1alpha1"}
 
 func need(kind string) CRD {
-	return CRD{Name: strings.ToLower(kind) + "s.metal3.io", Kind: version.WithKind(kind), Remedy: "install it"}
+	return CRD{Name: strings.ToLower(kind) + "s.metal3.io", Kind: group.WithKind(kind), Remedy: "install it"}
 }
 
 // unreachable is a mapper whose API server does not answer.
@@ -40,7 +40,7 @@ func (unreachable) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, 
 
 func TestRequireCRDs(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(version.WithKind("HostClaim"), meta.RESTScopeNamespace)
+	mapper.Add(group.WithKind("HostClaim"), meta.RESTScopeNamespace)
 	tests := map[string]struct {
 		mapper meta.RESTMapper
 		needs  []CRD

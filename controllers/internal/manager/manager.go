@@ -24,6 +24,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/version"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	"sigs.k8s.io/cluster-api/util/flags"
@@ -57,6 +58,7 @@ func Run(ctx context.Context, build func(context.Context, *rest.Config) (ctrl.Ma
 	if err := boundRequestMetrics(restConfig); err != nil {
 		return fmt.Errorf("read the address of the API server: %w", err)
 	}
+	ctrl.LoggerFrom(ctx).Info("Starting manager", "version", version.Get().GitVersion)
 	mgr, err := build(ctx, restConfig)
 	if err != nil {
 		return err

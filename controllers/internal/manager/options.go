@@ -32,6 +32,8 @@ import (
 
 // Options are the options of every manager.
 type Options struct {
+	// Version asks for the version to be printed, and nothing else to be done.
+	Version bool
 	// Namespace restricts the manager to one namespace; empty means all.
 	Namespace string
 	// LeaderElection has only one of several managers work at a time.
@@ -81,6 +83,7 @@ func NewOptions() Options {
 // AddFlags adds the flags to the set; their defaults become those of the
 // options.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Version, "version", false, "Print the version and exit.")
 	fs.StringVar(&o.Namespace, "namespace", "", "Namespace to watch; all namespaces if empty.")
 	fs.Float32Var(&o.API.QPS, "kube-api-qps", 300, "Requests per second to the API server, for each kind.")
 	fs.IntVar(&o.API.Burst, "kube-api-burst", 600, "Requests at once to the API server, for each kind.")

@@ -38,7 +38,6 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Starting provider manager", "version", Version())
 	return manager.Run(ctx, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
 		return NewManager(ctx, restConfig, o)
 	})

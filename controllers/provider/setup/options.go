@@ -30,8 +30,6 @@ import (
 type Options struct {
 	manager.Options
 
-	// Version asks for the version to be printed, and nothing else to be done.
-	Version bool
 	// WatchFilter restricts the manager to objects with this value of the label
 	// cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
@@ -81,7 +79,6 @@ func NewOptions() Options {
 // those of the options.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Options.AddFlags(fs)
-	fs.BoolVar(&o.Version, "version", false, "Print the version and exit.")
 	fs.StringVar(&o.WatchFilter, "watch-filter", "",
 		"Value of the label cluster.x-k8s.io/watch-filter of the objects to reconcile; all objects if empty.")
 	fs.BoolVar(&o.ClaimsByHostName, "enable-bmh-name-based-preallocation", false,

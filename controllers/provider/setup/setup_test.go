@@ -214,8 +214,3 @@ func TestNeededKinds(t *testing.T) {
 		}
 	}
 }
-
-func TestVersion(t *testing.T) {
-	v := Version()
-	expect.That(t, strings.Contains(v, "go1."), "version is %q", v)
-}
