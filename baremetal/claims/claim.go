@@ -102,21 +102,10 @@ func BelongsTo(claim *bmov1alpha1.HostClaim, owner Owner) bool {
 		ref.Name == owner.Name && ref.Namespace == owner.Namespace
 }
 
-// Former is the claim of an earlier machine of the same name.
-type Former struct {
-	// Deleting is set for a claim that goes, and Paused for one that does not go before it is unpaused.
-	Deleting, Paused bool
-}
-
-// ReadFormer reads a claim that is not the machine's; nil if it was not that of an earlier machine
-// of its name.
-func ReadFormer(claim *bmov1alpha1.HostClaim, owner Owner) *Former {
+// BelongedTo reports whether the claim, which is not the machine's, was that of an earlier machine of its name.
+func BelongedTo(claim *bmov1alpha1.HostClaim, owner Owner) bool {
 	ref := claim.Spec.ConsumerRef
-	if ref == nil || ref.Kind != MachineKind || ref.Name != owner.Name || ref.Namespace != owner.Namespace {
-		return nil
-	}
-	_, paused := claim.Annotations[clusterv1.PausedAnnotation]
-	return &Former{Deleting: !claim.DeletionTimestamp.IsZero(), Paused: paused}
+	return ref != nil && ref.Kind == MachineKind && ref.Name == owner.Name && ref.Namespace == owner.Namespace
 }
 
 // ConsumerUID returns the UID of the Metal3Machine that the claim names as its

@@ -38,24 +38,6 @@ type Keeper struct {
 	Reference metav1.OwnerReference
 }
 
-// Reservation is a reserved claim as a machine of its keeper sees it.
-type Reservation struct {
-	// Name of the claim.
-	Name string
-	// By is the machine that has left it, by its annotation; empty without one.
-	By types.UID
-	// Selector, FailureDomain and SoftFailureDomain are what its host was chosen by.
-	Selector          bmov1alpha1.HostSelector
-	FailureDomain     string
-	SoftFailureDomain bool
-	// Rests is true if nothing of the former machine runs on the host any more.
-	Rests bool
-	// Broken is true if the host is gone or in error: no machine may have it.
-	Broken bool
-	// Deleting is true if the reservation has ended and the host goes back.
-	Deleting bool
-}
-
 // KeepersOf are the UIDs of those that a reserved claim in its own cluster may be for. It
 // is the value of the field index; none for a claim that is not reserved.
 func KeepersOf(claim *bmov1alpha1.HostClaim) []string {
@@ -149,35 +131,35 @@ func ReservedBy(claim *bmov1alpha1.HostClaim) (name string, uid types.UID) {
 	return name, types.UID(rest)
 }
 
-// ReadReservation reads a reserved claim.
-func ReadReservation(claim *bmov1alpha1.HostClaim) Reservation {
+// Rests reports whether nothing of the former machine runs on the host of a reserved claim any more. It
+// believes the hostclaim manager for the claim as it is now only: the host has been deprovisioned, or is
+// switched off with what is on it.
+func Rests(claim *bmov1alpha1.HostClaim) bool {
 	state := Read(claim)
-	_, leaver := ReservedBy(claim)
-	return Reservation{
-		Name: claim.Name, By: leaver,
-		Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
-		SoftFailureDomain: claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
-		Rests:             rests(claim), Broken: state.HostInError || state.Phase == Lost, Deleting: !claim.DeletionTimestamp.IsZero(),
-	}
+	return state.Empty || (state.HasHost() && !state.HostInError && state.Synchronized && !claim.Status.PoweredOn)
 }
 
-// rests believes the hostclaim manager for the claim as it is now only: the host has been
-// deprovisioned, or is switched off with what is on it.
-func rests(claim *bmov1alpha1.HostClaim) bool {
+// Broken reports whether the host of a reserved claim is gone or in error: no machine may have it.
+func Broken(claim *bmov1alpha1.HostClaim) bool {
 	state := Read(claim)
-	return state.Empty || (state.HasHost() && !state.HostInError && holds(claim, bmov1alpha1.SynchronizedCondition) && !claim.Status.PoweredOn)
+	return state.HostInError || state.Phase == Lost
 }
 
-// Answers reports whether the host of a reservation is one that the claim asks for. Which host a
+// Answers reports whether the host of a reserved claim is one that the wanted claim asks for. Which host a
 // claim has was decided by its own criteria, which cannot be changed any more, so they must be the
 // same. A preference for a failure domain excludes no host.
-func (r Reservation) Answers(wanted *bmov1alpha1.HostClaim) bool {
-	soft := wanted.Annotations[infrav1.SoftFailureDomainAnnotation] == "true"
-	asks := bmov1alpha1.HostClaimSpec{HostSelector: r.Selector, FailureDomain: r.FailureDomain}
-	if soft {
-		asks.FailureDomain = wanted.Spec.FailureDomain
-	} else if r.SoftFailureDomain && r.FailureDomain != "" {
-		return false // the host may be of another one
+func Answers(reserved, wanted *bmov1alpha1.HostClaim) bool {
+	if !equality.Semantic.DeepEqual(reserved.Spec.HostSelector, wanted.Spec.HostSelector) {
+		return false
 	}
-	return equality.Semantic.DeepEqual(asks, bmov1alpha1.HostClaimSpec{HostSelector: wanted.Spec.HostSelector, FailureDomain: wanted.Spec.FailureDomain})
+	if prefers(wanted) {
+		return true
+	}
+	certain := !prefers(reserved) || reserved.Spec.FailureDomain == "" // else the host may be of another one
+	return certain && reserved.Spec.FailureDomain == wanted.Spec.FailureDomain
+}
+
+// prefers reports whether the failure domain of a claim is no more than a preference.
+func prefers(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true"
 }

@@ -139,7 +139,7 @@ func TestRests(t *testing.T) {
 			for _, f := range tc.change {
 				f(claim)
 			}
-			expect.Equal(t, tc.want, ReadReservation(claim).Rests)
+			expect.Equal(t, tc.want, Rests(claim))
 		})
 	}
 }
@@ -165,7 +165,7 @@ func TestAnswers(t *testing.T) {
 		"a preference that stays one":                   {asking("1", "row-1", true), asking("1", "row-1", true), true},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, ReadReservation(tc.reserved).Answers(tc.wanted)) })
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Answers(tc.reserved, tc.wanted)) })
 	}
 }
 

@@ -207,7 +207,7 @@ func (w *world) reserve(annotations map[string]string) {
 // rests waits until the next machine may have the host.
 func (w *world) rests() {
 	w.T.Helper()
-	w.G.Eventually(func() bool { return claims.ReadReservation(w.readClaim("machine")).Rests }).Should(gomega.BeTrue())
+	w.G.Eventually(func() bool { return claims.Rests(w.readClaim("machine")) }).Should(gomega.BeTrue())
 }
 
 // adopt gives the claim to the next machine.
@@ -225,7 +225,7 @@ func in(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC
 func TestReservedHostIsEmptiedStaysBoundAndServesTheNextMachine(t *testing.T) {
 	w := running(t)
 	w.reserve(map[string]string{untilKey: in(time.Hour), skipKey: "true"}) // which no policy permits
-	w.G.Expect(claims.ReadReservation(w.readClaim("machine")).Rests).To(gomega.BeFalse(), "nothing has been said of the claim as it is now")
+	w.G.Expect(claims.Rests(w.readClaim("machine"))).To(gomega.BeFalse(), "nothing has been said of the claim as it is now")
 	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 	w.rests()
 	kept := w.expect("machine", provisioned, "False/Reserved")

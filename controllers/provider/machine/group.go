@@ -47,10 +47,7 @@ func (r *Reconciler) observeGroup(ctx context.Context, s *scope) error {
 	if err := r.count(ctx, s, &group); err != nil {
 		return err
 	}
-	s.reserved, err = s.claims.ReservedFor(ctx, group.Keeper.Reference.UID, s.hostClaim == nil)
-	for i := range s.reserved {
-		group.Reserved = append(group.Reserved, claims.ReadReservation(&s.reserved[i]))
-	}
+	group.Reserved, err = s.claims.ReservedFor(ctx, group.Keeper.Reference.UID, s.hostClaim == nil)
 	s.Group = group
 	return err
 }
@@ -64,12 +61,11 @@ func (r *Reconciler) observeLeaving(ctx context.Context, s *scope) error {
 	if err := r.observeGroup(ctx, s); err != nil {
 		return err
 	}
+	var err error
 	if s.hostClaim != nil {
 		s.Unhealthy = s.hostClaim.Annotations[infrav1.UnhealthyClaimAnnotation] == "true"
-	} else if left, err := s.claims.LeftBy(ctx); err != nil {
+	} else if s.Left, err = s.claims.LeftBy(ctx); err != nil {
 		return err
-	} else if left != nil {
-		s.Left = ptr.To(claims.ReadReservation(left))
 	}
 	s.Unhealthy = s.Unhealthy || (s.Owner != nil && unhealthy(s.Owner))
 	return nil
@@ -81,8 +77,8 @@ func (r *Reconciler) reuse(ctx context.Context, s *scope) error {
 	if err := r.letGo(ctx, s, s.plan.Reuse.LetGo); err != nil {
 		return err
 	}
-	for i := range s.reserved {
-		if claim := &s.reserved[i]; claim.Name == s.plan.Reuse.Adopt {
+	for i := range s.Group.Reserved {
+		if claim := &s.Group.Reserved[i]; claim.Name == s.plan.Reuse.Adopt {
 			return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 				"The HostClaim of the machine cannot be written", s.claims.Adopt(ctx, claim, s.Group.Keeper))
 		}
@@ -93,8 +89,8 @@ func (r *Reconciler) reuse(ctx context.Context, s *scope) error {
 // letGo deletes the reserved claims of these names, which no machine of the group can use.
 func (r *Reconciler) letGo(ctx context.Context, s *scope, names []string) error {
 	var errs []error
-	for i := range s.reserved {
-		if claim := &s.reserved[i]; slices.Contains(names, claim.Name) {
+	for i := range s.Group.Reserved {
+		if claim := &s.Group.Reserved[i]; slices.Contains(names, claim.Name) {
 			errs = append(errs, s.claims.Delete(ctx, claim))
 		}
 	}

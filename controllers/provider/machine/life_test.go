@@ -22,7 +22,9 @@ import (
 	"strings"
 	"testing"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
@@ -148,11 +150,9 @@ func placement() []step {
 // replacement follows one machine that takes the host of another over, and then leaves it to the
 // next.
 func replacement() []step {
-	reserved := func(change func(*claims.Reservation)) change {
+	left := func(changes ...func(*bmov1alpha1.HostClaim)) change {
 		return func(o *Observed) {
-			r := claims.Reservation{Name: "claim-of-m-0"}
-			change(&r)
-			o.Group.Reserved, o.Group.Leaving = []claims.Reservation{r}, 0
+			o.Group.Reserved, o.Group.Leaving = []bmov1alpha1.HostClaim{reserved("claim-of-m-0", changes...)}, 0
 		}
 	}
 	return []step{
@@ -161,8 +161,8 @@ func replacement() []step {
 			o.Bootstrap = BootstrapFacts{Secret: "boot"}
 			o.Group = Group{Asked: true, Desired: 1, Leaving: 1}
 		}},
-		{what: "the other one has reserved its claim", change: reserved(func(*claims.Reservation) {})},
-		{what: "its host is at rest", change: reserved(func(r *claims.Reservation) { r.Rests = true })},
+		{what: "the other one has reserved its claim", change: left()},
+		{what: "its host is at rest", change: left(resting)},
 		{what: "the claim is adopted", change: func(o *Observed) {
 			o.Group.Reserved = nil
 			o.Claim = claims.State{Phase: claims.Bound, Name: "claim-of-m-0", HostNamespace: "infra", HostName: "host-1"}
@@ -171,9 +171,9 @@ func replacement() []step {
 		{what: "the host runs the image", change: func(o *Observed) { o.Claim.Phase = claims.Provisioned }},
 		{what: "the Machine is deleted, and the group misses it", deleted: true, change: func(*Observed) {}},
 		{what: "the claim is reserved and its host deprovisioned", deleted: true, change: func(o *Observed) {
-			o.Claim, o.Left = claims.State{}, &claims.Reservation{Name: "claim-of-m-0"}
+			o.Claim, o.Left = claims.State{}, ptr.To(reserved("claim-of-m-0"))
 		}},
-		{what: "the host is at rest", deleted: true, change: func(o *Observed) { o.Left.Rests = true }},
+		{what: "the host is at rest", deleted: true, change: func(o *Observed) { resting(o.Left) }},
 		{what: "another machine has adopted the claim", deleted: true, change: func(o *Observed) { o.Left, o.Data.ClaimHeld = nil, false }},
 	}
 }

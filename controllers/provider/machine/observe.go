@@ -88,10 +88,7 @@ func (r *Reconciler) observeHost(ctx context.Context, s *scope) (err error) {
 			return s.failed(condition, reason, "The HostClaims that are reserved for the machine cannot be read", err)
 		}
 	}
-	other, err := s.claims.InTheWay(ctx)
-	if s.NameTaken = other != nil; other != nil {
-		s.Former = claims.ReadFormer(other, claims.OwnerOf(s.Machine))
-	}
+	s.InTheWay, err = s.claims.InTheWay(ctx)
 	return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 }
 

@@ -22,8 +22,8 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
@@ -198,12 +198,22 @@ func whyUnbound(claim claims.State) string {
 	}
 }
 
+// former reports whether the claim in the way was that of an earlier machine of the same name, and whether that is
+// being deleted: then its host is wiped, but for a paused one, which does not go before it is unpaused.
+func (o Observed) former() (found, wiped, stuck bool) {
+	if o.InTheWay == nil || !claims.BelongedTo(o.InTheWay, claims.OwnerOf(o.Machine)) {
+		return false, false, false
+	}
+	goes, paused := ends(o.InTheWay), annotations.HasPaused(o.InTheWay)
+	return true, goes && !paused, goes && paused
+}
+
 // claimLost returns why no claim must be written; empty if one may be. An equal name transfers no server from an
 // earlier machine, which was deleted without its claim: a client that may write the claim does, by the UID.
 func claimLost(o Observed) (reason, message string) {
 	claim := fmt.Sprintf("HostClaim %q", cmp.Or(o.Claim.Name, newName(o)))
-	former := ptr.Deref(o.Former, claims.Former{})
-	deleting := o.Claim.Deleting || former.Deleting && !former.Paused
+	former, wiped, stuck := o.former()
+	deleting := o.Claim.Deleting || wiped
 	absent := o.Claim.Phase == claims.Absent
 	replace := ""
 	if o.established() {
@@ -222,13 +232,13 @@ func claimLost(o Observed) (reason, message string) {
 				"if that is the other one, set spec.consumerRef.uid of the HostClaim to the UID of this Metal3Machine first",
 		},
 		{
-			former.Paused && former.Deleting, infrav1.HostClaimNameTakenReason,
+			stuck, infrav1.HostClaimNameTakenReason,
 			claim + " of an earlier machine of this name is being deleted and is paused: its server was not given back, runs on, " +
 				"and cannot be taken over any more. To have it wiped and given back, remove annotation " + clusterv1.PausedAnnotation +
 				" from the HostClaim" + replace,
 		},
 		{
-			o.Former != nil, infrav1.HostClaimNameTakenReason,
+			former, infrav1.HostClaimNameTakenReason,
 			claim + " belongs to an earlier machine of this name, and its server was not given back. To go on with that server, " +
 				"make this Metal3Machine, by its UID, the controller in metadata.ownerReferences of the HostClaim; " +
 				"to have it wiped, delete the HostClaim",
@@ -243,7 +253,7 @@ func claimLost(o Observed) (reason, message string) {
 			absent && o.established(), infrav1.HostLostReason,
 			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced",
 		},
-		{o.NameTaken, infrav1.HostClaimNameTakenReason, claim + " belongs to something else: delete it, or give the Machine another name"},
+		{o.InTheWay != nil, infrav1.HostClaimNameTakenReason, claim + " belongs to something else: delete it, or give the Machine another name"},
 	} {
 		if lost.holds {
 			return lost.reason, lost.message
@@ -318,11 +328,9 @@ type Observed struct {
 	// Remote is the place of the claim in another cluster, also before the claim is made; nil
 	// means the machine's own namespace.
 	Remote *claims.Remote
-	// NameTaken reports whether the machine has no claim and a foreign claim has the name that
-	// it would get.
-	NameTaken bool
-	// Former is that claim if it was an earlier machine's of the same name; nil for another one.
-	Former *claims.Former
+	// InTheWay is a foreign claim that has the name which the claim of the machine would get; nil if there is
+	// none, or if the machine has a claim.
+	InTheWay *bmov1alpha1.HostClaim
 	// TakenOver reports whether a copy of the machine has taken over its claim in another
 	// cluster.
 	TakenOver bool
@@ -336,7 +344,7 @@ type Observed struct {
 	Group Group
 	// Left is the claim that the machine, which is being deleted, has reserved and that has
 	// its host still; nil if there is none.
-	Left *claims.Reservation
+	Left *bmov1alpha1.HostClaim
 	// Unhealthy reports whether the machine is replaced after a failed health check.
 	Unhealthy bool
 	// Name is the secret that names the server; the zero value unless needsName.

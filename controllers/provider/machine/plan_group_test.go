@@ -26,6 +26,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
@@ -47,7 +48,7 @@ func TestKeeps(t *testing.T) {
 		change(&s)
 		return s
 	}
-	reserved := func(g *Group) { g.Reserved = []claims.Reservation{{Name: "r"}} }
+	another := func(g *Group) { g.Reserved = []bmov1alpha1.HostClaim{reserved("r")} }
 	tests := map[string]struct {
 		group     Group
 		claim     claims.State
@@ -61,16 +62,16 @@ func TestKeeps(t *testing.T) {
 		"none if the group shrinks":                           {group: ofWorkers(func(g *Group) { g.Desired = 2 }), claim: boundState},
 		"none while the desired number is not known":          {group: ofWorkers(func(g *Group) { g.Desired, g.Holding = 0, 0 }), claim: boundState},
 		"none if the next machine has a server already":       {group: ofWorkers(func(g *Group) { g.Holding = 3 }), claim: boundState},
-		"none if another one is kept for the missing machine": {group: ofWorkers(reserved), claim: boundState},
-		"one besides another one if two machines are missing": {group: ofWorkers(reserved, func(g *Group) { g.Holding = 1 }), claim: boundState, want: true},
-		"one if the other reservation ends":                   {group: ofWorkers(reserved, func(g *Group) { g.Reserved[0].Deleting = true }), claim: boundState, want: true},
+		"none if another one is kept for the missing machine": {group: ofWorkers(another), claim: boundState},
+		"one besides another one if two machines are missing": {group: ofWorkers(another, func(g *Group) { g.Holding = 1 }), claim: boundState, want: true},
+		"one if the other reservation ends":                   {group: ofWorkers(another, func(g *Group) { ending(&g.Reserved[0]) }), claim: boundState, want: true},
 		"none of a machine that was replaced for its health":  {group: ofWorkers(), claim: boundState, unhealthy: true},
 		"none without a host":                                 {group: ofWorkers(), claim: in(func(s *claims.State) { s.Phase = claims.Unbound })},
 		"none whose host is gone":                             {group: ofWorkers(), claim: in(func(s *claims.State) { s.Phase = claims.Lost })},
 		"none that could not do what was asked":               {group: ofWorkers(), claim: in(func(s *claims.State) { s.Phase = claims.Failed })},
 		"none in error":                                       {group: ofWorkers(), claim: in(func(s *claims.State) { s.HostInError = true })},
 		"none in error that runs its image":                   {group: ofWorkers(), claim: in(func(s *claims.State) { s.Phase, s.HostInError = claims.Provisioned, true })},
-		"one if the other reservation is of a broken host":    {group: ofWorkers(reserved, func(g *Group) { g.Reserved[0].Broken = true }), claim: boundState, want: true},
+		"one if the other reservation is of a broken host":    {group: ofWorkers(another, func(g *Group) { broken(&g.Reserved[0]) }), claim: boundState, want: true},
 		"none that was deleted":                               {group: ofWorkers(), claim: in(func(s *claims.State) { s.Deleting = true })},
 		"none without a claim":                                {group: ofWorkers(), claim: claims.State{}},
 	}
@@ -89,18 +90,19 @@ func ofRack(rack string) bmov1alpha1.HostSelector {
 }
 
 func TestNextReserved(t *testing.T) {
-	of := func(name, rack string, rests bool) claims.Reservation {
-		return claims.Reservation{Name: name, Selector: ofRack(rack), Rests: rests}
+	of := func(name, rack string, rests bool) bmov1alpha1.HostClaim {
+		return reserved(name, func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector, c.Status.PoweredOn = ofRack(rack), !rests })
 	}
-	with := func(all ...claims.Reservation) Group { return ofWorkers(func(g *Group) { g.Reserved = all }) }
+	with := func(all ...bmov1alpha1.HostClaim) Group { return ofWorkers(func(g *Group) { g.Reserved = all }) }
 	left := func(leavers ...types.UID) func(*Group) {
 		return func(g *Group) {
 			g.Left = leavers
-			g.Reserved = []claims.Reservation{{Name: "r", By: leavers[0], Selector: ofRack("2")}}
+			g.Reserved = []bmov1alpha1.HostClaim{of("r", "2", false)}
+			g.Reserved[0].Annotations = map[string]string{infrav1.ReservedByAnnotation: "m-0/" + string(leavers[0])}
 		}
 	}
 	gone := of("a", "1", true)
-	gone.Deleting = true
+	ending(&gone)
 	tests := map[string]struct {
 		group Group
 		want  ReusePlan
@@ -118,9 +120,9 @@ func TestNextReserved(t *testing.T) {
 		"one that goes already is left alone":     {with(gone), ReusePlan{}},
 		"the template asks for reuse no more":     {ofWorkers(func(g *Group) { g.Asked, g.Leaving = false, 1 }), ReusePlan{}},
 		"the owner goes, and so do its claims":    {ofWorkers(func(g *Group) { g.Going, g.Leaving = true, 1 }), ReusePlan{}},
-		"a machine leaves and one is at rest":     {ofWorkers(func(g *Group) { g.Leaving, g.Reserved = 1, []claims.Reservation{of("a", "1", true)} }), ReusePlan{Adopt: "a"}},
+		"a machine leaves and one is at rest":     {ofWorkers(func(g *Group) { g.Leaving, g.Reserved = 1, []bmov1alpha1.HostClaim{of("a", "1", true)} }), ReusePlan{Adopt: "a"}},
 		"one that does not fit is not waited for": {with(of("a", "2", false)), ReusePlan{LetGo: []string{"a"}}},
-		"another one leaves while one is let go":  {ofWorkers(func(g *Group) { g.Leaving, g.Reserved = 1, []claims.Reservation{of("a", "2", true)} }), ReusePlan{Wait: true, LetGo: []string{"a"}}},
+		"another one leaves while one is let go":  {ofWorkers(func(g *Group) { g.Leaving, g.Reserved = 1, []bmov1alpha1.HostClaim{of("a", "2", true)} }), ReusePlan{Wait: true, LetGo: []string{"a"}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, nextReserved(tc.group, claimOf("1"))) })
@@ -131,7 +133,7 @@ func TestNextReserved(t *testing.T) {
 func TestNextSpreads(t *testing.T) {
 	g, chosen := ofWorkers(), map[string]int{}
 	for i := range 4 {
-		g.Reserved = append(g.Reserved, claims.Reservation{Name: fmt.Sprint("r-", i), Selector: ofRack("1"), Rests: true})
+		g.Reserved = append(g.Reserved, reserved(fmt.Sprint("r-", i), resting, func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector = ofRack("1") }))
 	}
 	for i := range 40 {
 		claim := claimOf("1")
@@ -154,19 +156,23 @@ func TestNextHolds(t *testing.T) {
 			g.Asked, g.Going, g.Leaving = choices.IntN(8) > 0, choices.IntN(8) == 0, choices.IntN(2)
 		})
 		for i := range choices.IntN(5) {
-			g.Reserved = append(g.Reserved, claims.Reservation{
-				Name: fmt.Sprint(i), Selector: ofRack(fmt.Sprint(choices.IntN(2))), Rests: choices.IntN(2) == 0, Deleting: choices.IntN(4) == 0,
-			})
+			g.Reserved = append(g.Reserved, reserved(fmt.Sprint(i), func(c *bmov1alpha1.HostClaim) {
+				c.Spec.HostSelector, c.Status.PoweredOn = ofRack(fmt.Sprint(choices.IntN(2))), choices.IntN(2) == 0
+				if choices.IntN(4) == 0 {
+					ending(c)
+				}
+			}))
 		}
 		w := claimOf("1")
 		p := nextReserved(g, w)
 		soon := g.Leaving > 0
 		for _, r := range g.Reserved {
-			soon = soon || (r.Answers(w) && !r.Deleting)
-			if p.Adopt == r.Name && (!r.Rests || r.Deleting || !r.Answers(w)) {
+			fits := claims.Answers(&r, w)
+			soon = soon || (fits && !ends(&r))
+			if p.Adopt == r.Name && (!claims.Rests(&r) || ends(&r) || !fits) {
 				t.Fatalf("adopts %+v", r)
 			}
-			if slices.Contains(p.LetGo, r.Name) && (r.Deleting || r.Answers(w)) {
+			if slices.Contains(p.LetGo, r.Name) && (ends(&r) || fits) {
 				t.Fatalf("lets %+v go", r)
 			}
 		}

@@ -63,7 +63,7 @@ func Release(o Observed) ReleasePlan {
 			message += ": " + o.Claim.Message
 		}
 		p.Waits = []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.DeprovisioningReason, message)}
-	case o.Left != nil && (o.Left.Deleting || !o.Left.Rests):
+	case o.Left != nil && (ends(o.Left) || !claims.Rests(o.Left)):
 		p.Waits = kept(o.Left.Name)
 	default:
 		p.Done, p.ReleaseData = true, o.Data.ClaimExists && o.Data.ClaimHeld
@@ -95,7 +95,7 @@ type Group struct {
 	// Left are others which are being deleted and have reserved their claim by their status.
 	Left []types.UID
 	// Reserved are the claims that are reserved for it.
-	Reserved []claims.Reservation
+	Reserved []bmov1alpha1.HostClaim
 }
 
 // keeps reports whether a machine that is being deleted leaves its claim to the next machine of
@@ -112,12 +112,17 @@ func keeps(g Group, claim claims.State, unhealthy bool) bool {
 // kept counts the reservations that have not ended.
 func (g Group) kept() int {
 	n := 0
-	for _, r := range g.Reserved {
-		if !r.Deleting && !r.Broken {
+	for i := range g.Reserved {
+		if claim := &g.Reserved[i]; !ends(claim) && !claims.Broken(claim) {
 			n++
 		}
 	}
 	return n
+}
+
+// ends reports whether a reservation has ended, and the host goes back.
+func ends(claim *bmov1alpha1.HostClaim) bool {
+	return !claim.DeletionTimestamp.IsZero()
 }
 
 // ended are the names of the claims that are reserved for a group which is being deleted.
@@ -126,9 +131,9 @@ func ended(g Group) []string {
 		return nil
 	}
 	var names []string
-	for _, r := range g.Reserved {
-		if !r.Deleting {
-			names = append(names, r.Name)
+	for i := range g.Reserved {
+		if claim := &g.Reserved[i]; !ends(claim) {
+			names = append(names, claim.Name)
 		}
 	}
 	return names
@@ -149,7 +154,10 @@ type ReusePlan struct {
 // ones: the cache does not show it yet, or it was adopted.
 func (g Group) unseen() bool {
 	return slices.ContainsFunc(g.Left, func(leaver types.UID) bool {
-		return !slices.ContainsFunc(g.Reserved, func(r claims.Reservation) bool { return r.By == leaver })
+		return !slices.ContainsFunc(g.Reserved, func(claim bmov1alpha1.HostClaim) bool {
+			_, by := claims.ReservedBy(&claim)
+			return by == leaver
+		})
 	})
 }
 
@@ -161,13 +169,13 @@ func nextReserved(g Group, wanted *bmov1alpha1.HostClaim) ReusePlan {
 		return p
 	}
 	p.Wait = g.Leaving > 0 || g.unseen()
-	for _, r := range g.Reserved {
-		switch {
-		case r.Deleting:
-		case r.Broken, !r.Answers(wanted):
-			p.LetGo = append(p.LetGo, r.Name)
-		case r.Rests && (p.Adopt == "" || preference(wanted, r.Name) > preference(wanted, p.Adopt)):
-			p.Adopt = r.Name
+	for i := range g.Reserved {
+		switch claim := &g.Reserved[i]; {
+		case ends(claim):
+		case claims.Broken(claim), !claims.Answers(claim, wanted):
+			p.LetGo = append(p.LetGo, claim.Name)
+		case claims.Rests(claim) && (p.Adopt == "" || preference(wanted, claim.Name) > preference(wanted, p.Adopt)):
+			p.Adopt = claim.Name
 		default:
 			p.Wait = true
 		}

@@ -19,20 +19,45 @@ package machine
 import (
 	"testing"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // ofGroup makes the machine one of a group that misses it.
-func ofGroup(reserved ...claims.Reservation) change {
+func ofGroup(reserved ...bmov1alpha1.HostClaim) change {
 	return func(o *Observed) { o.Group = Group{Asked: true, Desired: 1, Reserved: reserved} }
+}
+
+// reserved is a claim that is kept for the next machine; its host is being deprovisioned.
+func reserved(name string, changes ...func(*bmov1alpha1.HostClaim)) bmov1alpha1.HostClaim {
+	claim := bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{infrav1.NodeReuseLabel: "md-workers"}}}
+	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-1"}
+	for _, kind := range []string{bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition} {
+		meta.SetStatusCondition(&claim.Status.Conditions, holding(kind, "Done"))
+	}
+	claim.Status.PoweredOn = true
+	for _, change := range changes {
+		change(&claim)
+	}
+	return claim
+}
+
+func resting(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = false }
+
+func ending(c *bmov1alpha1.HostClaim) { c.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) }
+
+func broken(c *bmov1alpha1.HostClaim) {
+	meta.SetStatusCondition(&c.Status.Conditions, waiting(bmov1alpha1.ReadyCondition, bmov1alpha1.ErrorReason, "in error"))
 }
 
 // TestMachineReusesTheHostOfAnother shows when a machine looks at what is reserved; TestNextReserved shows what it finds.
 func TestMachineReusesTheHostOfAnother(t *testing.T) {
-	ready, unfit := claims.Reservation{Name: "ready", Rests: true}, claims.Reservation{Name: "unfit", FailureDomain: "row-9"}
+	ready, unfit := reserved("ready", resting), reserved("unfit", func(c *bmov1alpha1.HostClaim) { c.Spec.FailureDomain = "row-9" })
 	for name, tc := range map[string]struct {
 		given Observed
 		want  ReusePlan
@@ -68,11 +93,11 @@ func TestRelease(t *testing.T) {
 	}{
 		"leaves data of something else alone": {observe(func(o *Observed) { o.Data.NameTaken = true }), ReleasePlan{Done: true}},
 		"keeps the data while the host is given back": {
-			observe(rendered, func(o *Observed) { o.Left = &claims.Reservation{Name: "m-1", Rests: true, Deleting: true} }),
+			observe(rendered, func(o *Observed) { o.Left = ptr.To(reserved("m-1", resting, ending)) }),
 			ReleasePlan{Waits: kept("m-1")},
 		},
 		"ends the reservations of a group that goes": {
-			observe(ofGroup(claims.Reservation{Name: "a"}, claims.Reservation{Name: "b", Deleting: true}), func(o *Observed) { o.Group.Going = true }),
+			observe(ofGroup(reserved("a"), reserved("b", ending)), func(o *Observed) { o.Group.Going = true }),
 			ReleasePlan{LetGo: []string{"a"}, Done: true},
 		},
 		"reserves no claim of an unhealthy machine": {

@@ -184,7 +184,7 @@ func TestNext(t *testing.T) {
 			observe(unbound, infrastructure(false)), asks(claim(nil), noHost("HostClaimNotBound", "8 hosts seen: 8 in use")),
 		},
 		"never takes over a claim of something else": {
-			observe(func(o *Observed) { o.NameTaken = true }),
+			observe(func(o *Observed) { o.InTheWay = &bmov1alpha1.HostClaim{} }),
 			asks(nil, noHost("HostClaimNameTaken", `HostClaim "m-1" belongs to something else: delete it, or give the Machine another name`)),
 		},
 		"waits for a claim that is being deleted to go": {
@@ -405,7 +405,16 @@ func TestPullSecret(t *testing.T) {
 func TestClaimOfAnEarlierMachine(t *testing.T) {
 	established := func(o *Observed) { o.Machine.Spec.ProviderID = "metal3://tenant/host-1/m-1" }
 	former := func(deleting, paused bool) func(*Observed) {
-		return func(o *Observed) { o.NameTaken, o.Former = true, &claims.Former{Deleting: deleting, Paused: paused} }
+		return func(o *Observed) {
+			o.InTheWay = &bmov1alpha1.HostClaim{}
+			o.InTheWay.Spec.ConsumerRef = &corev1.ObjectReference{Kind: claims.MachineKind, Namespace: o.Machine.Namespace, Name: o.Machine.Name}
+			if deleting {
+				ending(o.InTheWay)
+			}
+			if paused {
+				o.InTheWay.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			}
+		}
 	}
 	for name, tt := range map[string]struct {
 		given  Observed

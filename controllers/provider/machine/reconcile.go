@@ -132,11 +132,10 @@ type scope struct {
 	// now, and why, or a note on it; empty if no identityRef is in effect.
 	claims   *hostclaims.Client
 	identity conditions.Wait
-	// hostClaim and dataClaim are the HostClaim and the Metal3DataClaim of the machine, and reserved the HostClaims
-	// that are reserved for its group, set by the observers; nil means that there is none.
+	// hostClaim and dataClaim are the HostClaim and the Metal3DataClaim of the machine, set by the observers; nil
+	// means that there is none.
 	hostClaim *bmov1alpha1.HostClaim
 	dataClaim *infrav1.Metal3DataClaim
-	reserved  []bmov1alpha1.HostClaim
 	// nodeErr is why the Nodes cannot be read; nil also without a connection to the workload cluster.
 	nodeErr error
 
