@@ -75,6 +75,7 @@ func CRDFiles(ctx context.Context, repo components.Repo) ([]string, error) {
 			"config/base/crds/bases/metal3.io_hardwaredata.yaml",
 		},
 		components.IPAddressManager: {"config/crd/bases"},
+		components.InClusterIPAM:    {"config/crd/bases/ipam.cluster.x-k8s.io_inclusterippools.yaml"},
 		components.ClusterAPI:       {"core/config/crd/bases"},
 	}
 	for name, paths := range foreign {
