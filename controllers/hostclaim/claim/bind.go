@@ -247,7 +247,8 @@ func noNamespace(own string, criteria selection.Criteria, decision policy.Decisi
 // nevertheless. So the claim is read live at the end, and a bind to one that is gone is taken
 // back.
 func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
-	if err := r.recordIntent(ctx, s.claim, c.host); err != nil {
+	// With the claim's resourceVersion: a pass that decided on an older claim fails.
+	if err := r.writeStatus(ctx, s.claim, binding.WithIntentStatus(s.claim, c.host, r.Clock.Now()), "record the intent"); err != nil {
 		return err
 	}
 	host, seen, err := r.nameClaim(ctx, s.claim, c)

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -122,12 +122,8 @@ func (r *Reconciler) observeMove(ctx context.Context, s *scope) (moveFacts, erro
 
 // mayMove reports whether the infrastructure team lets the hosts of a namespace move.
 func (r *Reconciler) mayMove(ctx context.Context, name string) (bool, error) {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read namespace %s: %w", name, err)
-	}
-	return namespace.Annotations[infrav1.HostsMayMoveAnnotation] == "true", nil
+	namespace, err := policies.ReadNamespace(ctx, r.Client, name)
+	return namespace.Annotations[infrav1.HostsMayMoveAnnotation] == "true", err
 }
 
 // pauseHost makes the host ready, unless it is ready and recorded for this very version of
@@ -154,10 +150,7 @@ func (r *Reconciler) reportMovable(ctx context.Context, claim *bmov1alpha1.HostC
 	if equality.Semantic.DeepEqual(desired.Status, claim.Status) {
 		return nil
 	}
-	if err := r.writeStatus(ctx, claim, desired); err != nil {
-		return fmt.Errorf("write condition Movable: %w", err)
-	}
-	return nil
+	return r.writeStatus(ctx, claim, desired, "write condition Movable")
 }
 
 // setMovable sets the condition Movable of a paused claim, or removes it where there is nothing

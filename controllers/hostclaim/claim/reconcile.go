@@ -210,11 +210,8 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *bmov1alpha1.Hos
 // patchClaim writes the metadata of a claim, locked on the version that was read, and makes the
 // claim what was written. One that has gone is a conflict.
 func (r *Reconciler) patchClaim(ctx context.Context, claim, desired *bmov1alpha1.HostClaim, what string) error {
-	switch err := r.Client.Patch(ctx, desired, patch.Locked(claim)); {
-	case apierrors.IsNotFound(err):
-		return patch.Conflict("%s: the claim has gone", what)
-	case err != nil:
-		return fmt.Errorf("%s: %w", what, err)
+	if err := r.Client.Patch(ctx, desired, patch.Locked(claim)); err != nil {
+		return goneIsConflict(what, err)
 	}
 	*claim = *desired
 	return nil

@@ -120,8 +120,8 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 		told := s.claim.DeepCopy()
 		told.Status.BareMetalHost = nil
 		meta.SetStatusCondition(&told.Status.Conditions, released(s.claim.Generation, r.Clock.Now()))
-		if err := r.writeStatus(ctx, s.claim, told); err != nil {
-			return client.IgnoreNotFound(fmt.Errorf("tell that the claim has no host any more: %w", err))
+		if err := r.writeStatus(ctx, s.claim, told, "tell that the claim has no host any more"); err != nil {
+			return client.IgnoreNotFound(err)
 		}
 	}
 	desired := s.claim.DeepCopy()
@@ -291,7 +291,7 @@ func (r Releaser) patch(ctx context.Context, before, after *bmov1alpha1.BareMeta
 	return nil
 }
 
-// goneIsConflict turns the error of a host that is gone into a conflict: the next pass finds it
+// goneIsConflict turns the error of an object that is gone into a conflict: the next pass finds it
 // gone.
 func goneIsConflict(what string, err error) error {
 	if apierrors.IsNotFound(err) {

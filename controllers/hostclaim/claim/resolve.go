@@ -193,27 +193,15 @@ func (r *Reconciler) fenceUnresolved(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// recordIntent writes the host that is about to be bound into the status, with
-// the claim's resourceVersion: a pass that decided on an older claim fails.
-func (r *Reconciler) recordIntent(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.writeStatus(ctx, claim, binding.WithIntentStatus(claim, host, r.Clock.Now())); err != nil {
-		return fmt.Errorf("record the intent: %w", err)
-	}
-	return nil
-}
-
 // dropIntent takes a dead intent out of the status.
 func (r *Reconciler) dropIntent(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	if err := r.writeStatus(ctx, claim, binding.WithoutIntentStatus(claim, r.Clock.Now())); err != nil {
-		return fmt.Errorf("drop the intent: %w", err)
-	}
-	return nil
+	return r.writeStatus(ctx, claim, binding.WithoutIntentStatus(claim, r.Clock.Now()), "drop the intent")
 }
 
 // writeStatus writes the status of the claim, locked on the version that was read.
-func (r *Reconciler) writeStatus(ctx context.Context, claim, desired *bmov1alpha1.HostClaim) error {
+func (r *Reconciler) writeStatus(ctx context.Context, claim, desired *bmov1alpha1.HostClaim, what string) error {
 	if err := r.Client.Status().Patch(ctx, desired, patch.Locked(claim)); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	*claim = *desired
 	return nil

@@ -47,10 +47,11 @@ type Evaluator struct {
 
 // Decide evaluates the policies that the cache shows for claims of a namespace.
 func (e *Evaluator) Decide(ctx context.Context, namespace string) (policy.Decision, error) {
-	ns, err := readNamespace(ctx, e.Cached, namespace)
+	found, err := ReadNamespace(ctx, e.Cached, namespace)
 	if err != nil {
 		return policy.Decision{}, err
 	}
+	ns := policy.Namespace{Name: namespace, Labels: found.Labels}
 	policies := &bmov1alpha1.HostDeployPolicyList{}
 	if err := e.Cached.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
 		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
@@ -65,10 +66,11 @@ func (e *Evaluator) Decide(ctx context.Context, namespace string) (policy.Decisi
 // the labels of the claim's namespace, those are read again after it, and must be as they were before:
 // labels that come after a policy has gone never met it.
 func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
-	ns, err := readNamespace(ctx, e.Cached, claimNamespace)
+	found, err := ReadNamespace(ctx, e.Cached, claimNamespace)
 	if err != nil {
 		return policy.Grant{}, err
 	}
+	ns := policy.Namespace{Name: claimNamespace, Labels: found.Labels}
 	known := &bmov1alpha1.HostDeployPolicyList{}
 	if err := e.Cached.List(ctx, known, client.InNamespace(hostNamespace), client.UnsafeDisableDeepCopy); err != nil {
 		return policy.Grant{}, fmt.Errorf("list HostDeployPolicies of %s: %w", hostNamespace, err)
@@ -87,7 +89,7 @@ func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace
 		}
 	}
 	if slices.ContainsFunc(live, (*policy.Compiled).LooksAtLabels) {
-		now, err := readNamespace(ctx, e.Live, claimNamespace)
+		now, err := ReadNamespace(ctx, e.Live, claimNamespace)
 		if err != nil {
 			return policy.Grant{}, err
 		}
@@ -98,15 +100,14 @@ func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace
 	return policy.Evaluate(live, ns, e.Own).Grants[hostNamespace], nil
 }
 
-// readNamespace reads name and labels of a namespace. One that is gone has no
-// labels.
-func readNamespace(ctx context.Context, reader client.Reader, name string) (policy.Namespace, error) {
+// ReadNamespace reads the metadata of a namespace. One that is gone has neither labels nor annotations.
+func ReadNamespace(ctx context.Context, reader client.Reader, name string) (metav1.ObjectMeta, error) {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
-		return policy.Namespace{}, fmt.Errorf("read namespace %s: %w", name, err)
+		return metav1.ObjectMeta{}, fmt.Errorf("read namespace %s: %w", name, err)
 	}
-	return policy.Namespace{Name: name, Labels: namespace.Labels}, nil
+	return namespace.ObjectMeta, nil
 }
 
 // version names one version of one policy.

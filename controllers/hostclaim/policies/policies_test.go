@@ -103,8 +103,8 @@ func TestNotesStayShort(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("tenant-%03d", i)
 	}
-	const want = "nameMatches must match the whole name, so it does not admit " +
-		"tenant-000, tenant-001, tenant-002, tenant-003, tenant-004 and 395 more; write .* around it if it should"
+	want := "nameMatches must match the whole name, so it does not admit " +
+		strings.Join(many[:16], ", ") + ", … and 384 more; write .* around it if it should"
 	warnings := warningsOf(newPolicy(&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant"}), many)
 	expect.Equal(t, []warning{{partMatchesReason, want}}, warnings, cmp.AllowUnexported(warning{}))
 	expect.That(t, len(want) <= maxNote, "the note has %d bytes", len(want))

@@ -231,18 +231,9 @@ func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, compiled *policy.Compile
 	if len(partly) > 0 {
 		out = append(out, warning{partMatchesReason, fmt.Sprintf(
 			"nameMatches must match the whole name, so it does not admit %s; write .* around it if it should",
-			few(partly))})
+			text.List(partly))})
 	}
 	return out
-}
-
-// few names the first of many.
-func few(names []string) string {
-	const enough = 5
-	if len(names) <= enough {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:enough], ", "), len(names)-enough)
 }
 
 // maxNote is how many bytes the API server accepts in the note of an event; with
