@@ -15,17 +15,17 @@ limitations under the License.
 */
 
 // Package e2e asks whether everything together does what the README promises:
-// tenants get clusters from a shared pool of servers, see nothing of each other,
-// and learn from a condition what to mend.
+// tenants get clusters from a shared pool of servers and learn from a condition
+// what to mend. What a tenant may not do is in test/rbac and test/tenant.
 //
 // Its tests run on a dev cluster of their own, where only the hardware is
 // simulated: every manager is a process with the rights of its service account,
 // in the hardened form. They write as the tenant or the administrator would,
 // and never with the rights, or into the status, of a manager.
 //
-// The story of the demo is one test, see story_test.go; that of servers in another
+// The story of the demo is one test, see pool_test.go; that of servers in another
 // cluster, which runs before it, is in remote_test.go, and that of moves in which hosts
-// go along in move_test.go. What becomes of machines after they run is in lives_test.go, on a
-// cluster whose hosts have power. Whatever is bad input has servers and a tenant of its own and runs beside it. Every version of every
-// host and claim is recorded, and the invariants are checked on each of them.
+// go along in move_test.go. What becomes of machines after they run is in life_test.go, on a
+// cluster whose hosts have power. Every version of every host and claim is recorded, and the
+// invariants are checked on each of them.
 package e2e

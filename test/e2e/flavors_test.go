@@ -35,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // flavor is a template for clusterctl, and what its user would say about it.
@@ -76,26 +77,24 @@ func TestFlavors(t *testing.T) {
 	pool := story.Pool{Namespace: "flavors-infra"}
 	all := flavors()
 	files, err := filepath.Glob(lab.Repo.Path("templates", "cluster-template*.yaml"))
-	must(t, err)
-	if len(files) != len(all) {
-		t.Errorf("%d templates, and %d flavors", len(files), len(all))
-	}
+	expect.NoError(t, err)
+	expect.That(t, len(files) == len(all), "%d templates, and %d flavors", len(files), len(all))
 	for name, f := range all {
 		if f.created() {
 			pool.Servers += f.controlPlanes + f.workers
 			pool.Tenants = append(pool.Tenants, "flavor-"+name)
 		}
 	}
-	must(t, pool.Register(t.Context(), lab.admin))
+	expect.NoError(t, pool.Register(t.Context(), lab.admin))
 	serveInClusterPools(t)
-	must(t, pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
+	expect.NoError(t, pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
 	for _, host := range hosts(t, pool.Namespace) {
 		before := host.DeepCopy()
 		host.Labels[infrav1.FailureDomainLabel] = host.Labels["rack"]
-		must(t, lab.admin.Patch(t.Context(), &host, client.MergeFrom(before)))
+		expect.NoError(t, lab.admin.Patch(t.Context(), &host, client.MergeFrom(before)))
 	}
 	ports, err := cluster.FreePorts(len(all))
-	must(t, err)
+	expect.NoError(t, err)
 	subnet := 130
 	for name, f := range all {
 		subnet++
@@ -111,9 +110,9 @@ func TestFlavors(t *testing.T) {
 func serveInClusterPools(t *testing.T) {
 	t.Helper()
 	out := console.New(t.Output())
-	must(t, lab.Repo.Build(t.Context(), out, components.InClusterIPAM))
+	expect.NoError(t, lab.Repo.Build(t.Context(), out, components.InClusterIPAM))
 	_, err := manager.Start(t.Context(), manager.Options{Cluster: lab.Cluster, Repo: lab.Repo, Out: out}, []manager.Manager{manager.InClusterIPAM()})
-	must(t, err)
+	expect.NoError(t, err)
 }
 
 func (f flavor) created() bool { return f.always || long() }
@@ -121,7 +120,7 @@ func (f flavor) created() bool { return f.always || long() }
 func (f flavor) comesUp(t *testing.T, name string, wanted story.Cluster) {
 	c := newTenantCluster(t, "flavor-"+name, wanted)
 	if name == "topology" {
-		must(t, story.BringClass(t.Context(), lab.Repo, c.Tenant))
+		expect.NoError(t, story.BringClass(t.Context(), lab.Repo, c.Tenant))
 	}
 	objects := f.generate(t, name, c)
 	for _, object := range objects {
@@ -133,8 +132,8 @@ func (f flavor) comesUp(t *testing.T, name string, wanted story.Cluster) {
 		return
 	}
 	start := time.Now()
-	must(t, manifests.Apply(t.Context(), c.Client, objects))
-	must(t, c.cluster.WaitRunning(limited(t), lab.world, c.Namespace, ignoreNotes))
+	expect.NoError(t, manifests.Apply(t.Context(), c.Client, objects))
+	expect.NoError(t, c.cluster.WaitRunning(limited(t), lab.world, c.Namespace, ignoreNotes))
 	t.Logf("all machines run after %s", time.Since(start).Round(time.Second))
 }
 
@@ -144,9 +143,9 @@ func (f flavor) generate(t *testing.T, name string, c *tenantCluster) []*unstruc
 	variables := c.cluster.Variables(c.Namespace)
 	maps.Copy(variables, f.variables)
 	text, err := yaml.Marshal(variables)
-	must(t, err)
+	expect.NoError(t, err)
 	config := filepath.Join(t.TempDir(), "clusterctl.yaml")
-	must(t, os.WriteFile(config, text, 0o600))
+	expect.NoError(t, os.WriteFile(config, text, 0o600))
 	file := "cluster-template-" + name + ".yaml"
 	if name == "default" {
 		file = "cluster-template.yaml"
@@ -154,10 +153,8 @@ func (f flavor) generate(t *testing.T, name string, c *tenantCluster) []*unstruc
 	said, err := clusterctl(t, "generate", "cluster", c.cluster.Name, "--from", lab.Repo.Path("templates", file), "--config", config,
 		"--kubeconfig", c.Kubeconfig, "--target-namespace", c.Namespace, "--kubernetes-version", story.KubernetesVersion,
 		"--control-plane-machine-count", variables["CONTROL_PLANE_MACHINE_COUNT"], "--worker-machine-count", variables["WORKER_MACHINE_COUNT"])
-	if err != nil {
-		t.Fatal(strings.TrimSpace(said))
-	}
+	expect.Must(t, err == nil, "%v", strings.TrimSpace(said))
 	objects, err := manifests.Process([]byte(said), nil)
-	must(t, err)
+	expect.NoError(t, err)
 	return objects
 }

@@ -40,7 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
-// side is one of the two dev clusters.
+// side is one of the dev clusters of a story.
 type side struct {
 	*stack.Stack
 

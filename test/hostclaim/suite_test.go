@@ -24,11 +24,13 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	providersetup "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -72,7 +74,7 @@ func (w withRoles) Run() int {
 }
 
 // TestMissingCRDsAreNamedAtStart starts the manager on an API server that knows
-// none of its kinds: it names them and ends. When they have been installed, it starts.
+// none of its kinds: it names them and ends, as the provider manager does. When they have been installed, it starts.
 func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 	w := newWorld(t)
 	repo, err := components.FindRepo(".")
@@ -94,6 +96,13 @@ func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 		gomega.ContainSubstring("kubectl apply --server-side -k config/hostclaim/crd"),
 		gomega.ContainSubstring("CRD baremetalhosts.metal3.io does not exist"),
 		gomega.ContainSubstring("install baremetal-operator"),
+	)))
+	o := providersetup.NewOptions()
+	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
+	_, err = providersetup.NewManager(t.Context(), config, o)
+	w.G.Expect(err).To(gomega.MatchError(gomega.And(
+		gomega.ContainSubstring("CRD metal3machines.infrastructure.cluster.x-k8s.io"), gomega.ContainSubstring("install the provider"),
+		gomega.ContainSubstring("CRD clusters.cluster.x-k8s.io"), gomega.ContainSubstring("install Cluster API"),
 	)))
 
 	crds, err := harness.CRDFiles(t.Context(), repo)
