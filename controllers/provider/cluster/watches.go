@@ -18,7 +18,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -37,9 +36,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
-// controllerName names the controller in logs, metrics and events.
-const controllerName = "metal3cluster"
-
 // Remote are the connections to the clusters that hold the hosts.
 type Remote interface {
 	// Site is the connection of a user, or why there is none. It never waits.
@@ -55,8 +51,8 @@ type Remote interface {
 // connection to the cluster that holds the hosts.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named(controllerName).
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("metal3cluster").
 		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(filter)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterToInfra)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), builder.WithPredicates(watch.Gone())).
@@ -64,10 +60,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		WatchesRawSource(r.Remote.Source(kind, self)).
 		WithOptions(options).
 		Complete(queue.Conflicts(r))
-	if err != nil {
-		return fmt.Errorf("controller %s: %w", controllerName, err)
-	}
-	return nil
 }
 
 // self is a Metal3Cluster as a user of connections.

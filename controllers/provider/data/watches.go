@@ -56,9 +56,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
-// controllerName names the controller in logs, metrics and events.
-const controllerName = "metal3data"
-
 // HostReader finds what is known of the server behind a machine.
 type HostReader interface {
 	// Host returns the facts, and whether there are any.
@@ -90,7 +87,7 @@ func (r *Reconciler) SetupWithManager(
 	r.kinds = kinds
 	log := ctrl.LoggerFrom(ctx)
 	c, err := ctrl.NewControllerManagedBy(mgr).
-		Named(controllerName).
+		Named("metal3data").
 		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		Watches(&infrav1.Metal3DataTemplate{}, r.named(datatemplate.ByTemplate), builder.WithPredicates(watch.Whenever(anotherSpec))).
 		Watches(&infrav1.Metal3DataClaim{}, r.named(byClaim), builder.WithPredicates(watch.Whenever(nothingElse))).
@@ -102,18 +99,14 @@ func (r *Reconciler) SetupWithManager(
 		WatchesRawSource(connections.Source(machineKind, r.userToData)).
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
-	if err == nil {
-		err = local.Watch(ctx, c,
-			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)),
-			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(r.hardwareToData)))
-	}
-	if err == nil {
-		err = r.watchPools(ctx, mgr, c, kinds)
-	}
 	if err != nil {
-		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+		return err
 	}
-	return nil
+	return errors.Join(
+		local.Watch(ctx, c,
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)),
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(r.hardwareToData))),
+		r.watchPools(ctx, mgr, c, kinds))
 }
 
 // Names of the field indexes on Metal3Datas. The one by template belongs to the

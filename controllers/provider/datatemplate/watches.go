@@ -18,7 +18,6 @@ package datatemplate
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,9 +36,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
-
-// controllerName names the controller in logs, metrics and events.
-const controllerName = "metal3datatemplate"
 
 // ByTemplate is the name of the field indexes on Metal3DataClaims and
 // Metal3Datas by the name of their template.
@@ -62,8 +58,8 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 //	Cluster           by the claims of its machines, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named(controllerName).
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("metal3datatemplate").
 		For(&infrav1.Metal3DataTemplate{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(toTemplate)).
@@ -75,10 +71,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WithOptions(options).
 		Complete(queue.Conflicts(r))
-	if err != nil {
-		return fmt.Errorf("set up controller %s: %w", controllerName, err)
-	}
-	return nil
 }
 
 // templateOf is the index function of ByTemplate. A Metal3Data that was made before

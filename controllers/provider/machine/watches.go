@@ -18,7 +18,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
 	"strings"
@@ -127,7 +126,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
 	if err != nil {
-		return fmt.Errorf("controller %s: %w", controllerName, err)
+		return err
 	}
 	r.controller = c
 	return kinds.Watch(ctx, c,

@@ -18,7 +18,6 @@ package machinetemplate
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -45,8 +44,6 @@ import (
 )
 
 const (
-	// controllerName names the controller in logs, metrics and events.
-	controllerName = "metal3machinetemplate"
 	// byTemplate is the field index on Metal3Machines by the name of the template that they were made from.
 	byTemplate = "hostclaim.clonedFrom"
 	// byCluster is the field index on Metal3MachineTemplates by the names of the Clusters that own them.
@@ -92,7 +89,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	log := ctrl.LoggerFrom(ctx)
 	mapped := handler.EnqueueRequestsFromMapFunc
 	c, err := ctrl.NewControllerManagedBy(mgr).
-		Named(controllerName).
+		Named("metal3machinetemplate").
 		For(&infrav1.Metal3MachineTemplate{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(watch.Whenever(differentMachine))).
@@ -102,15 +99,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		WatchesRawSource(r.fromRemote()).
 		WithOptions(options).
 		Build(queue.Spaced(r, clock.RealClock{}))
-	if err == nil {
-		err = kinds.Watch(ctx, c,
-			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, mapped(r.claimToTemplate), watch.Whenever(differentClaim)),
-			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, mapped(r.hardwareToTemplate), watch.Whenever(differentHardware)))
-	}
 	if err != nil {
-		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+		return err
 	}
-	return nil
+	return kinds.Watch(ctx, c,
+		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, mapped(r.claimToTemplate), watch.Whenever(differentClaim)),
+		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, mapped(r.hardwareToTemplate), watch.Whenever(differentHardware)))
 }
 
 // toTemplate maps a Metal3Machine to the template that it was made from.

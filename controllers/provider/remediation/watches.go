@@ -91,14 +91,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
 	if err != nil {
-		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+		return err
 	}
 	r.controller = c
-	if err := r.Local.Watch(ctx, c, source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{},
-		handler.EnqueueRequestsFromMapFunc(r.claimToRemediations))); err != nil {
-		return fmt.Errorf("set up controller %s: %w", controllerName, err)
-	}
-	return nil
+	return r.Local.Watch(ctx, c, source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{},
+		handler.EnqueueRequestsFromMapFunc(r.claimToRemediations)))
 }
 
 // leaves lets pass that a remediation goes, gets another owner, or cannot have its turn any more.

@@ -80,20 +80,21 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	for _, c := range []struct {
+		kind    string
 		workers int
 		add     func(context.Context, *shared, controller.Options) error
 	}{
-		{o.Concurrency.Cluster, addCluster},
-		{o.Concurrency.Machine, addMachine},
-		{o.Concurrency.MachineTemplate, addMachineTemplate},
-		{o.Concurrency.DataTemplate, addDataTemplate},
-		{o.Concurrency.Data, addData},
-		{o.Concurrency.Remediation, addRemediation},
+		{"Metal3Cluster", o.Concurrency.Cluster, addCluster},
+		{"Metal3Machine", o.Concurrency.Machine, addMachine},
+		{"Metal3MachineTemplate", o.Concurrency.MachineTemplate, addMachineTemplate},
+		{"Metal3DataTemplate", o.Concurrency.DataTemplate, addDataTemplate},
+		{"Metal3Data", o.Concurrency.Data, addData},
+		{"Metal3Remediation", o.Concurrency.Remediation, addRemediation},
 	} {
 		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: queue.Limiter()}
 		options.NewQueue = queue.New(c.workers, nil)
 		if err := c.add(ctx, s, options); err != nil {
-			return err
+			return fmt.Errorf("set up the controller of %s: %w", c.kind, err)
 		}
 	}
 	return nil
