@@ -207,7 +207,7 @@ generate: bin/tools/controller-gen bin/tools/kustomize ## Generate deepcopy func
 	@for version in v1beta1 v1beta2; do \
 		(cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) paths=./$$version/ output:object:dir=$(INTO)/api/$$version); \
 	done
-	cd api && $(CONTROLLER_GEN) crd:crdVersions=v1 paths=./v1beta2/ output:crd:dir=$(INTO)/config/crd/bases
+	cd api && $(CONTROLLER_GEN) crd:crdVersions=v1 paths=./... output:crd:dir=$(INTO)/config/crd/bases
 	@all=$$(mktemp -d); trap 'rm -rf "$$all"' EXIT; \
 	$(CONTROLLER_GEN) crd:crdVersions=v1,allowDangerousTypes=true paths=$(HOSTCLAIM_API) output:crd:dir=$$all; \
 	mkdir -p $(INTO)/config/hostclaim/crd/bases; \
@@ -244,7 +244,7 @@ verify-modules: ## Check that go.mod and go.sum of every module are tidy
 	done
 
 .PHONY: verify-api
-verify-api: bin/tools/crdify ## Check that the CRDs break nothing which the release in the folder PREVIOUS serves
+verify-api: bin/tools/crdify bin/tools/kustomize ## Check that the CRDs break nothing which the release in the folder PREVIOUS serves
 	@hack/verify-api.sh "$(or $(PREVIOUS),$(error PREVIOUS is the folder of a release, as make release writes it))"
 
 .PHONY: lint

@@ -10,10 +10,12 @@ if [[ ! -e ${components[0]} ]]; then
 	exit 1
 fi
 mkdir -p bin
-before=$(mktemp -d bin/verify-api.XXXXXX)
-trap 'rm -rf "$before"' EXIT
-# A file for each CRD, with the name that it has in config/.
-cat -- "${components[@]}" | awk -v dir="$before" '
+dir=$(mktemp -d bin/verify-api.XXXXXX)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/before" "$dir/now"
+# split writes a file for each CRD of its input into a folder.
+split() {
+	awk -v dir="$1" '
 	function end() {
 		if (kind == "CustomResourceDefinition") printf "%s", text > (dir "/" group "_" plural ".yaml")
 		text = kind = group = plural = ""
@@ -24,11 +26,15 @@ cat -- "${components[@]}" | awk -v dir="$before" '
 	/^    plural: / { plural = $2 }
 	!/^---$/ { text = text $0 "\n" }
 	END { end() }'
+}
+cat -- "${components[@]}" | split "$dir/before"
+for folder in config/crd config/hostclaim/crd; do
+	bin/tools/kustomize build "$folder" | split "$dir/now"
+done
 status=0
-for old in "$before"/*.yaml; do
+for old in "$dir"/before/*.yaml; do
 	crd=$(basename "$old")
-	new=config/crd/bases/$crd
-	[[ -e $new ]] || new=config/hostclaim/crd/bases/$crd
+	new=$dir/now/$crd
 	if [[ ! -e $new ]]; then
 		echo "$crd: the release has this CRD, config/ has not" >&2
 		status=1

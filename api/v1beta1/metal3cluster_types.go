@@ -25,7 +25,7 @@ import (
 
 // APIEndpoint is the address under which the API server of a workload cluster is reached; an empty host with
 // port 0 means none.
-// +kubebuilder:validation:XValidation:rule="self.host != ” || self.port == 0",message="host is empty: set it to a DNS name or an IP address, or remove controlPlaneEndpoint if something else sets it",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="size(self.host) > 0 || self.port == 0",message="host is empty: set it to a DNS name or an IP address, or remove controlPlaneEndpoint if something else sets it",reason=FieldValueRequired
 type APIEndpoint struct {
 	// host is the DNS name or IP address of the API server.
 	// +required
@@ -56,7 +56,7 @@ type Metal3ClusterSpec struct {
 	// controlPlaneEndpoint is the address of the API server of the Cluster. It may be left empty
 	// when something else, such as a control plane provider, sets it later.
 	// +optional
-	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"` // Also written if empty: one applied so would change with each apply.
 
 	// noCloudProvider is the contrary of cloudProviderEnabled.
 	//
@@ -134,7 +134,7 @@ type Metal3Cluster struct {
 
 	// spec is what the user wants.
 	// +optional
-	Spec Metal3ClusterSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3ClusterSpec `json:"spec,omitempty"`
 
 	// status is what the provider observes.
 	// +optional

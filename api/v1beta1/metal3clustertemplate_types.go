@@ -54,7 +54,7 @@ type Metal3ClusterTemplate struct {
 
 	// spec is what the user wants.
 	// +optional
-	Spec Metal3ClusterTemplateSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3ClusterTemplateSpec `json:"spec,omitempty"`
 }
 
 // +kubebuilder:object:root=true

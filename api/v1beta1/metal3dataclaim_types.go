@@ -21,7 +21,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Metal3DataClaimSpec says which template data is wanted from.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.template.name) && size(self.template.name) > 0",message="template.name is empty: set it to the name of a Metal3DataTemplate of the same namespace",reason=FieldValueRequired
-// +kubebuilder:validation:XValidation:rule="self.template.name == oldSelf.template.name && (has(self.template.namespace) ? self.template.namespace : ”) == (has(oldSelf.template.namespace) ? oldSelf.template.namespace : ”)",message="template cannot be changed: delete the claim and make a new one",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="self.template.name == oldSelf.template.name",message="template cannot be changed: delete the claim and make a new one",reason=FieldValueForbidden
 type Metal3DataClaimSpec struct {
 	// template names the Metal3DataTemplate; it must be of the same namespace.
 	// +required

@@ -185,7 +185,7 @@ type NetworkDataLinkVlan struct {
 
 // NetworkLinkMAC tells where a MAC address comes from. The first one set counts: string, fromHostInterface,
 // fromAnnotation.
-// +kubebuilder:validation:XValidation:rule="(has(self.string) && self.string != ”) || (has(self.fromHostInterface) && self.fromHostInterface != ”) || has(self.fromAnnotation)",message="no MAC address is named: set string, fromHostInterface or fromAnnotation"
+// +kubebuilder:validation:XValidation:rule="(has(self.string) && size(self.string) > 0) || (has(self.fromHostInterface) && size(self.fromHostInterface) > 0) || has(self.fromAnnotation)",message="no MAC address is named: set string, fromHostInterface or fromAnnotation"
 type NetworkLinkMAC struct {
 	// string is the MAC address itself.
 	// +optional

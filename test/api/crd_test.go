@@ -52,14 +52,14 @@ type shape struct {
 
 func TestCRDs(t *testing.T) {
 	provider := map[string]string{
-		"cluster.x-k8s.io/provider": "infrastructure-metal3", "cluster.x-k8s.io/v1beta2": "v1beta2",
-		"clusterctl.cluster.x-k8s.io": "",
+		"cluster.x-k8s.io/provider": "infrastructure-metal3", "cluster.x-k8s.io/v1beta1": "v1beta1",
+		"cluster.x-k8s.io/v1beta2": "v1beta2", "clusterctl.cluster.x-k8s.io": "",
 	}
 	moved := maps.Clone(provider)
 	moved["clusterctl.cluster.x-k8s.io/move"] = ""
 	ours := func(plural string, hasStatus bool, labels map[string]string, shortNames ...string) shape {
 		return shape{
-			Labels: labels, Versions: []string{"v1beta2"}, Scope: apiextensionsv1.NamespaceScoped,
+			Labels: labels, Versions: []string{"v1beta1", "v1beta2"}, Scope: apiextensionsv1.NamespaceScoped,
 			Plural: plural, ShortNames: shortNames, Categories: []string{"cluster-api"}, HasStatus: hasStatus,
 		}
 	}
@@ -90,8 +90,9 @@ func TestCRDs(t *testing.T) {
 		for _, version := range crd.Spec.Versions {
 			seen.Versions = append(seen.Versions, version.Name)
 			seen.HasStatus = version.Subresources != nil && version.Subresources.Status != nil
-			if !version.Served || !version.Storage || version.Deprecated {
-				t.Errorf("%s %s is not served and stored", kind, version.Name)
+			old := version.Name == "v1beta1"
+			if !version.Served || version.Storage == old || version.Deprecated != old {
+				t.Errorf("%s %s: served %t, stored %t, deprecated %t", kind, version.Name, version.Served, version.Storage, version.Deprecated)
 			}
 		}
 		got[kind] = seen
@@ -375,7 +376,7 @@ func TestColumns(t *testing.T) {
 			if _, err := store(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
-			rows, err := show(kind, namespace)
+			rows, err := show(t, kind, namespace)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -443,7 +444,7 @@ func TestColumnsOfClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows, err := show("HostClaim", namespace)
+	rows, err := show(t, "HostClaim", namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,9 +462,10 @@ func TestColumnsOfClaims(t *testing.T) {
 }
 
 // show asks for the objects of a kind as kubectl get does, and returns their rows.
-func show(kind, namespace string) ([][]column, error) {
+func show(t *testing.T, kind, namespace string) ([][]column, error) {
+	t.Helper()
 	crd := crds[kind]
-	address, err := url.JoinPath(server.Config.Host, "apis", crd.Spec.Group, crd.Spec.Versions[0].Name, "namespaces", namespace, crd.Spec.Names.Plural)
+	address, err := url.JoinPath(server.Config.Host, "apis", crd.Spec.Group, storedVersion(t, kind).Name, "namespaces", namespace, crd.Spec.Names.Plural)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -232,17 +234,19 @@ func newObject(t *testing.T, kind, spec string) *unstructured.Unstructured {
 // kindOf completes a kind by the group and the stored version of its CRD.
 func kindOf(t *testing.T, kind string) schema.GroupVersionKind {
 	t.Helper()
-	crd, found := crds[kind]
-	if !found {
-		t.Fatalf("config/ has no CRD of kind %s", kind)
+	version := storedVersion(t, kind).Name
+	return schema.GroupVersionKind{Group: crds[kind].Spec.Group, Version: version, Kind: kind}
+}
+
+// storedVersion is the version of a kind that its CRD stores.
+func storedVersion(t *testing.T, kind string) apiextensionsv1.CustomResourceDefinitionVersion {
+	t.Helper()
+	versions := crds[kind].Spec.Versions
+	i := slices.IndexFunc(versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	if i < 0 {
+		t.Fatalf("config/ has no CRD of kind %s that stores a version", kind)
 	}
-	for _, version := range crd.Spec.Versions {
-		if version.Storage {
-			return schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: kind}
-		}
-	}
-	t.Fatalf("the CRD of kind %s stores no version", kind)
-	return schema.GroupVersionKind{}
+	return versions[i]
 }
 
 // readObjects reads the objects of a file of testdata, as they are in a namespace.

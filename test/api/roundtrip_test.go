@@ -162,7 +162,7 @@ func toGo(t *testing.T, object *unstructured.Unstructured) client.Object {
 
 func schemaOf(t *testing.T, kind string) apiextensionsv1.JSONSchemaProps {
 	t.Helper()
-	schema := *crds[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.DeepCopy()
+	schema := *storedVersion(t, kind).Schema.OpenAPIV3Schema.DeepCopy()
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
 		delete(schema.Properties, name)
 	}
@@ -275,13 +275,9 @@ func unsetFields(of reflect.Type, values []reflect.Value, path string) []string 
 // admissionDelay is how long webhooks may take to come into force.
 const admissionDelay = time.Minute
 
-// serveWebhooks runs the webhooks of the provider manager, and nothing else of it,
+// serveWebhooks runs the webhooks of the provider manager at the given place, and nothing else of it,
 // until ctx ends.
-func serveWebhooks(ctx context.Context) (<-chan error, error) {
-	at, err := harness.NewWebhooks()
-	if err != nil {
-		return nil, err
-	}
+func serveWebhooks(ctx context.Context, at harness.Webhooks) (<-chan error, error) {
 	if err := server.InstallConfig(ctx, "webhook", at); err != nil {
 		return nil, err
 	}

@@ -54,11 +54,16 @@ type finished struct{ tests *testing.M }
 func (f finished) Run() int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	if err := install(ctx); err != nil {
+	at, err := harness.NewWebhooks()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "webhooks: %v\n", err)
+		return 1
+	}
+	if err := install(ctx, at); err != nil {
 		fmt.Fprintf(os.Stderr, "install the CRDs: %v\n", err)
 		return 1
 	}
-	ended, err := serveWebhooks(ctx)
+	ended, err := serveWebhooks(ctx, at)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "serve the webhooks: %v\n", err)
 		return 1
@@ -72,7 +77,7 @@ func (f finished) Run() int {
 	return code
 }
 
-func install(ctx context.Context) error {
+func install(ctx context.Context, at harness.Webhooks) error {
 	repo, err := components.FindRepo(".")
 	if err != nil {
 		return err
@@ -83,7 +88,7 @@ func install(ctx context.Context) error {
 	}
 	provider, providerErr := manifests.Render(repo.Path("config", "crd"), nil)
 	hostclaim, hostclaimErr := manifests.Render(repo.Path("config", "hostclaim", "crd"), nil)
-	if err := errors.Join(providerErr, hostclaimErr); err != nil {
+	if err := errors.Join(providerErr, hostclaimErr, at.Serve(provider)); err != nil {
 		return err
 	}
 	ours := append(provider, hostclaim...)

@@ -82,6 +82,11 @@ func NewWebhooks() (Webhooks, error) {
 	}, nil
 }
 
+// Serve has the webhooks that the objects name called at w.
+func (w Webhooks) Serve(objects []*unstructured.Unstructured) error {
+	return manifests.UseURLs(objects, w.endpoint)
+}
+
 // InstallConfig renders a folder of config/ and installs its accounts, roles and
 // rules of admission, with the webhooks at w.
 func (s *Server) InstallConfig(ctx context.Context, folder string, w Webhooks) error {
@@ -94,7 +99,7 @@ func (s *Server) InstallConfig(ctx context.Context, folder string, w Webhooks) e
 		return err
 	}
 	objects = slices.DeleteFunc(objects, irrelevant)
-	if err := manifests.UseURLs(objects, w.endpoint); err != nil {
+	if err := w.Serve(objects); err != nil {
 		return err
 	}
 	return manifests.Apply(ctx, s.Client, objects)
@@ -129,7 +134,7 @@ func (s *Server) InstallManager(ctx context.Context, component string, w Webhook
 		return "", err
 	}
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
-	if err := manifests.UseURLs(objects, w.endpoint); err != nil {
+	if err := w.Serve(objects); err != nil {
 		return "", err
 	}
 	account := Account{Namespace: workload.Namespace, Name: workload.ServiceAccount}

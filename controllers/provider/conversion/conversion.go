@@ -18,14 +18,15 @@ limitations under the License.
 // to v1beta2, down to v1beta1. There is one short function for what differs; the rest is of one type in both.
 //
 // Nothing is lost on the way there and back: where a version cannot hold all of an object, an annotation on
-// it keeps the object as it was in the other version. It never counts for more than what can be seen: an
-// object in the annotation is used only if it converts to the very object that carries it.
+// it keeps the object as it was in the other version. It never counts for more than what can be seen: spec
+// and status in the annotation are each used only if they convert to those of the object that carries it.
 package conversion
 
 import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,11 +90,16 @@ func RemediationTemplate() Kind[*infrav1.Metal3RemediationTemplate, *v1beta1.Met
 	return Kind[*infrav1.Metal3RemediationTemplate, *v1beta1.Metal3RemediationTemplate]{remediationTemplateUp, remediationTemplateDown}
 }
 
+// Hub is an empty object of v1beta2.
+func (k Kind[Hub, Spoke]) Hub() Hub {
+	var hub Hub
+	return blank(hub)
+}
+
 // Converter is what the conversion webhook calls.
 func (k Kind[Hub, Spoke]) Converter() func(*runtime.Scheme) (conversion.Converter, error) {
-	var hub Hub
 	var spoke Spoke
-	return conversion.NewHubSpokeConverter(blank(hub), conversion.NewSpokeConverter(blank(spoke), k.Down, k.Up))
+	return conversion.NewHubSpokeConverter(k.Hub(), conversion.NewSpokeConverter(blank(spoke), k.Down, k.Up))
 }
 
 // Up converts from v1beta1.
@@ -113,15 +119,16 @@ func convert[From, To client.Object](from From, to To, there func(From, To), bac
 	if err != nil { // It is not an object, and nothing that anybody has to mend.
 		delete(from.GetAnnotations(), utilconversion.DataAnnotation)
 	}
-	kept.GetObjectKind().SetGroupVersionKind(to.GetObjectKind().GroupVersionKind())
-	metadata(from).DeepCopyInto(metadata(kept))
-	if err == nil && found && leadsTo(kept, from, back) {
-		reflect.ValueOf(to).Elem().Set(reflect.ValueOf(kept).Elem())
-		return nil
-	}
 	metadata(from).DeepCopyInto(metadata(to))
 	there(from, to)
-	if leadsTo(to, from, back) {
+	if found && err == nil {
+		for i, leads := range leadTo(from, kept, back) {
+			if leads {
+				parts(to)[i].Set(parts(kept)[i])
+			}
+		}
+	}
+	if !slices.Contains(leadTo(from, to, back), false) {
 		return nil
 	}
 	if err := utilconversion.MarshalData(from, to); err != nil {
@@ -130,13 +137,22 @@ func convert[From, To client.Object](from From, to To, there func(From, To), bac
 	return nil
 }
 
-// leadsTo reports whether the object converts to the wanted one.
-func leadsTo[From, To client.Object](object From, want To, convert func(From, To)) bool {
+// leadTo reports which parts of an object convert to the same parts of the wanted one.
+func leadTo[From, To client.Object](want From, object To, back func(To, From)) []bool {
 	got := blank(want)
-	got.GetObjectKind().SetGroupVersionKind(want.GetObjectKind().GroupVersionKind())
-	metadata(want).DeepCopyInto(metadata(got))
-	convert(object, got)
-	return apiequality.Semantic.DeepEqual(got, want)
+	back(object, got)
+	var same []bool
+	for i, part := range parts(got) {
+		same = append(same, apiequality.Semantic.DeepEqual(part.Interface(), parts(want)[i].Interface()))
+	}
+	return same
+}
+
+// parts are spec and status, if the kind has one. Controllers change the one and users the other.
+func parts(object client.Object) []reflect.Value {
+	fields := reflect.ValueOf(object).Elem()
+	all := []reflect.Value{fields.FieldByName("Spec"), fields.FieldByName("Status")}
+	return slices.DeleteFunc(all, func(v reflect.Value) bool { return !v.IsValid() })
 }
 
 func blank[T client.Object](of T) T {

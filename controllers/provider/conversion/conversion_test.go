@@ -131,6 +131,14 @@ func TestAnnotation(t *testing.T) {
 			t.Errorf("annotations %v (-before +after):\n%s", got.Annotations, diff)
 		}
 	})
+	t.Run("counts for the spec when the status has changed", func(t *testing.T) {
+		hub := stored(t)
+		hub.Status.ErrorMessage = "new"
+		got := down(t, hub)
+		if diff := cmp.Diff(reference, got.Spec.Template); diff != "" || got.Status.ErrorMessage != "new" {
+			t.Errorf("status %+v (-before +after):\n%s", got.Status, diff)
+		}
+	})
 	t.Run("is not there where nothing is lost", func(t *testing.T) {
 		hub := up(t, &v1beta1.Metal3DataClaim{Spec: v1beta1.Metal3DataClaimSpec{Template: &v1beta1.ObjectReference{Name: "template"}}})
 		if len(hub.Annotations) > 0 {

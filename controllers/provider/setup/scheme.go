@@ -25,6 +25,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/api/v1beta1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
@@ -39,6 +40,7 @@ func NewScheme() (*runtime.Scheme, error) {
 		ipamv1alpha1.AddToScheme,
 		bmov1alpha1.AddToScheme,
 		infrav1.AddToScheme,
+		v1beta1.AddToScheme,
 	)
 	return scheme, builder.AddToScheme(scheme)
 }

@@ -19,6 +19,8 @@ limitations under the License.
 // another field, references between lists, the namespace and the annotations of
 // an object, maps of any size, and whether a request is only a rehearsal.
 // What is refused is decided by pure functions of an object before and after.
+// The conversion webhook is set up beside them; requests in v1beta1 come to the
+// admission webhooks as v1beta2.
 package webhooks
 
 import (
@@ -38,6 +40,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/conversion"
 )
 
 // SetupWithManager registers all webhooks under the paths that
@@ -52,7 +55,23 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		validate(mgr, machineValidator()),
 		validate(mgr, machineTemplateValidator()),
 		validate(mgr, dataTemplateValidator()),
-		validate(mgr, dataClaimValidator()))
+		validate(mgr, dataClaimValidator()),
+		convert(mgr, conversion.Cluster()),
+		convert(mgr, conversion.ClusterTemplate()),
+		convert(mgr, conversion.Machine()),
+		convert(mgr, conversion.MachineTemplate()),
+		convert(mgr, conversion.DataTemplate()),
+		convert(mgr, conversion.DataClaim()),
+		convert(mgr, conversion.Data()),
+		convert(mgr, conversion.Remediation()),
+		convert(mgr, conversion.RemediationTemplate()))
+}
+
+func convert[Hub, Spoke client.Object](mgr ctrl.Manager, kind conversion.Kind[Hub, Spoke]) error {
+	if err := ctrl.NewWebhookManagedBy(mgr, kind.Hub()).WithConverter(kind.Converter()).Complete(); err != nil {
+		return fmt.Errorf("conversion of %T: %w", kind.Hub(), err)
+	}
+	return nil
 }
 
 func validate[T client.Object](mgr ctrl.Manager, rules validator[T]) error {

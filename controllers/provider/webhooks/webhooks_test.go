@@ -24,11 +24,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/conversion"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -205,22 +202,4 @@ func TestWarningsOfMachineTemplates(t *testing.T) {
 	if diff := cmp.Diff(admission.Warnings{"spec.automatedCleaningMode " + uncleaned}, got); diff != "" || err != nil {
 		t.Errorf("error %v, warnings of a machine (-want +got):\n%s", err, diff)
 	}
-}
-
-// Every kind of v1beta2 is what other versions convert to.
-func TestHubs(t *testing.T) {
-	scheme := runtime.NewScheme()
-	expect.NoError(t, infrav1.AddToScheme(scheme))
-	hubs := 0
-	for kind := range scheme.KnownTypes(infrav1.GroupVersion) {
-		object, err := scheme.New(infrav1.GroupVersion.WithKind(kind))
-		expect.NoError(t, err)
-		_, isOurs := object.(client.Object)
-		_, isHub := object.(conversion.Hub)
-		expect.That(t, isHub == isOurs, "%s is a hub: %t", kind, isHub)
-		if isOurs {
-			hubs++
-		}
-	}
-	expect.Equal(t, 9, hubs)
 }
