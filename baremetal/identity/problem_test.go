@@ -17,6 +17,10 @@ limitations under the License.
 package identity
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"regexp"
 	"strings"
 	"testing"
@@ -44,6 +48,33 @@ func TestProblems(t *testing.T) {
 		}
 		expect.That(t, strings.Contains(got.Message, ": ") || c == Connecting, "%q has no remedy", got.Message)
 	}
+}
+
+// TestEachCauseHasAReason looks for causes that are neither in the table of reasons nor of an API server that
+// cannot be used, and would count as one.
+func TestEachCauseHasAReason(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, parser.SkipObjectResolution)
+	expect.NoError(t, err)
+	listed, unlisted := map[string]bool{}, []string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if pair, ok := n.(*ast.KeyValueExpr); ok {
+			listed[fmt.Sprint(pair.Key)] = true
+		}
+		return true
+	})
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && fmt.Sprint(spec.Type) == "Cause" && !listed[spec.Names[0].Name] {
+			value := spec.Values[0]
+			for sum, ok := value.(*ast.BinaryExpr); ok; sum, ok = value.(*ast.BinaryExpr) {
+				value = sum.X
+			}
+			if fmt.Sprint(value) != "unusable" {
+				unlisted = append(unlisted, spec.Names[0].Name)
+			}
+		}
+		return true
+	})
+	expect.Equal(t, []string{}, unlisted)
 }
 
 func TestProblemOfAnAPIServer(t *testing.T) {
