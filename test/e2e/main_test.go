@@ -184,9 +184,6 @@ func (l *testCluster) stop(code int) int {
 	return code
 }
 
-// bare is the folder of the cluster where nothing is installed.
-func (l *testCluster) bare() string { return l.folder("bare") }
-
 // folder is that of a cluster which a test starts.
 func (l *testCluster) folder(name string) string { return filepath.Join(l.dir, name) }
 
@@ -262,12 +259,6 @@ func freePort(t *testing.T) int {
 	ports, err := cluster.FreePorts(1)
 	expect.NoError(t, err)
 	return ports[0]
-}
-
-// must ends the test if what it did as a step of the story did not work.
-func must(t *testing.T, err error) {
-	t.Helper()
-	expect.NoError(t, err)
 }
 
 // eachSays expects each Metal3Machine of a namespace to have the condition, with the parts in its message.

@@ -19,8 +19,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"os/exec"
 	"testing"
 
@@ -31,17 +29,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/api/v1beta1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // TestManagersEndWithoutAKubeconfig runs the programs with a kubeconfig that does not exist. They
@@ -52,38 +47,8 @@ func TestManagersEndWithoutAKubeconfig(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			output := ended(t, program, "--kubeconfig=/nowhere/kubeconfig")
-			if missing := unsaid(output, "/nowhere/kubeconfig", "give --kubeconfig"); len(missing) > 0 {
-				t.Errorf("%s does not say %q, but:\n%s", program, missing, output)
-			}
-		})
-	}
-}
-
-// TestManagersEndWithoutTheirCRDs starts both programs beside an API server where nothing was
-// installed. They name each CRD and who brings it, and end; started again once that is mended,
-// they become ready.
-func TestManagersEndWithoutTheirCRDs(t *testing.T) {
-	t.Parallel()
-	bare := newBareCluster(t)
-	needed := map[string][]string{
-		components.ProviderManager: {
-			"CRD metal3machines.infrastructure.cluster.x-k8s.io", "install the provider", "CRD clusters.cluster.x-k8s.io", "install Cluster API",
-		},
-		components.HostClaimManager: {
-			"CRD hostclaims.metal3.io", "config/hostclaim/crd", "CRD baremetalhosts.metal3.io", "install baremetal-operator",
-		},
-	}
-	for program, parts := range needed {
-		output := ended(t, program, bare.flags()...)
-		if missing := unsaid(output, parts...); len(missing) > 0 {
-			t.Errorf("%s does not say %q, but:\n%s", program, missing, output)
-		}
-	}
-	bare.installCRDs(t)
-	for program := range needed {
-		check := bare.start(t, program)
-		eventually(t, program+" is ready", func(g gomega.Gomega) {
-			g.Expect(check(t.Context())).To(gomega.Succeed())
+			missing := unsaid(output, "/nowhere/kubeconfig", "give --kubeconfig")
+			expect.That(t, missing == nil, "%s does not say %q, but:\n%s", program, missing, output)
 		})
 	}
 }
@@ -95,97 +60,17 @@ func ended(t *testing.T, program string, flags ...string) string {
 	defer cancel()
 	output, err := exec.CommandContext(ctx, lab.Repo.Path("bin", program), flags...).CombinedOutput()
 	var exit *exec.ExitError
-	if ctx.Err() != nil || !errors.As(err, &exit) {
-		t.Fatalf("%s ended with %v (%v), want an exit code; it wrote:\n%s", program, err, ctx.Err(), output)
-	}
+	expect.Must(t, ctx.Err() == nil && errors.As(err, &exit), "%s ended with %v (%v), want an exit code; it wrote:\n%s", program, err, ctx.Err(), output)
 	return string(output)
-}
-
-// bareCluster is a control plane of its own.
-type bareCluster struct {
-	*cluster.Cluster
-}
-
-// newBareCluster starts it, with nothing installed.
-func newBareCluster(t *testing.T) bareCluster {
-	t.Helper()
-	group, err := process.NewGroup(lab.bare())
-	must(t, err)
-	t.Cleanup(func() {
-		if err := group.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := cluster.Start(t.Context(), cluster.Options{Dir: lab.bare(), Repo: lab.Repo, Group: group, Out: console.New(t.Output())})
-	must(t, err)
-	return bareCluster{c}
-}
-
-// flags have a program of ours run as the administrator, without ports.
-func (b bareCluster) flags() []string {
-	return []string{
-		"--kubeconfig=" + cluster.AdminKubeconfig(b.Dir), "--leader-elect=false", "--webhook-port=0",
-		"--health-addr=0", "--diagnostics-address=0",
-	}
-}
-
-// start starts one of our programs as the administrator, and returns a check
-// that it is ready.
-func (b bareCluster) start(t *testing.T, program string) func(context.Context) error {
-	t.Helper()
-	ports, err := cluster.FreePorts(1)
-	must(t, err)
-	health := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	_, err = b.Group.Start(process.Spec{
-		Name: program,
-		Path: lab.Repo.Path("bin", program),
-		Args: append(b.flags(), "--health-addr="+health),
-		Tier: cluster.TierManagers,
-	})
-	must(t, err)
-	return cluster.Healthy(http.DefaultClient, "http://"+health+"/readyz")
-}
-
-// installCRDs installs what the other cluster has, and waits until it is served. No conversion is served here.
-func (b bareCluster) installCRDs(t *testing.T) {
-	t.Helper()
-	var crds apiextensionsv1.CustomResourceDefinitionList
-	must(t, definitions(t, lab.Admin).List(t.Context(), &crds))
-	into := definitions(t, b.Admin)
-	for _, crd := range crds.Items {
-		crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, Labels: crd.Labels}
-		crd.Spec.Conversion = nil
-		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
-		must(t, into.Create(t.Context(), &crd))
-	}
-	served, err := discovery.NewDiscoveryClientForConfig(b.Admin)
-	must(t, err)
-	eventually(t, "the kinds are served", func(g gomega.Gomega) {
-		_, lists, err := served.ServerGroupsAndResources()
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		resources := map[string]bool{}
-		for _, list := range lists {
-			for _, resource := range list.APIResources {
-				resources[list.GroupVersion+"/"+resource.Name] = true
-			}
-		}
-		for _, crd := range crds.Items {
-			for _, version := range crd.Spec.Versions {
-				if version.Served {
-					g.Expect(resources).To(gomega.HaveKey(crd.Spec.Group + "/" + version.Name + "/" + crd.Spec.Names.Plural))
-				}
-			}
-		}
-	})
 }
 
 // definitions is a client for CRDs.
 func definitions(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	must(t, apiextensionsv1.AddToScheme(scheme))
+	expect.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	c, err := client.New(config, client.Options{Scheme: scheme})
-	must(t, err)
+	expect.NoError(t, err)
 	return c
 }
 
@@ -194,7 +79,7 @@ func definitions(t *testing.T, config *rest.Config) client.Client {
 func TestWebhooksAreCalled(t *testing.T) {
 	t.Parallel()
 	const namespace = "webhooks"
-	must(t, lab.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	expect.NoError(t, lab.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	t.Run("a policy with an invalid expression is refused with field and remedy", func(t *testing.T) {
 		policy := policyOf(namespace, "invalid")
 		policy.Spec.HostClaimNamespaces = &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-("}
@@ -216,10 +101,8 @@ func TestWebhooksAreCalled(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "portless"},
 			Spec:       infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "192.0.2.1"}},
 		}
-		must(t, lab.admin.Create(t.Context(), cluster, client.DryRunAll))
-		if got := cluster.Spec.ControlPlaneEndpoint.Port; got != 6443 {
-			t.Errorf("spec.controlPlaneEndpoint.port is %d, want 6443", got)
-		}
+		expect.NoError(t, lab.admin.Create(t.Context(), cluster, client.DryRunAll))
+		expect.Equal(t, 6443, cluster.Spec.ControlPlaneEndpoint.Port)
 	})
 	t.Run("an object of v1beta1 is read in v1beta2", func(t *testing.T) {
 		remediation := &unstructured.Unstructured{Object: map[string]any{
@@ -228,12 +111,10 @@ func TestWebhooksAreCalled(t *testing.T) {
 		remediation.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("Metal3Remediation"))
 		remediation.SetNamespace(namespace)
 		remediation.SetName("old")
-		must(t, lab.admin.Create(t.Context(), remediation))
+		expect.NoError(t, lab.admin.Create(t.Context(), remediation))
 		stored := &infrav1.Metal3Remediation{}
-		must(t, lab.admin.Get(t.Context(), client.ObjectKeyFromObject(remediation), stored))
-		if got := stored.Spec.Strategy.TimeoutSeconds; got != 300 {
-			t.Errorf("spec.strategy.timeoutSeconds is %d, want 300", got)
-		}
+		expect.NoError(t, lab.admin.Get(t.Context(), client.ObjectKeyFromObject(remediation), stored))
+		expect.Equal(t, 300, stored.Spec.Strategy.TimeoutSeconds)
 	})
 }
 
@@ -242,12 +123,9 @@ func TestWebhooksAreCalled(t *testing.T) {
 func refusedWith(t *testing.T, object client.Object, parts ...string) {
 	t.Helper()
 	err := lab.admin.Create(t.Context(), object, client.DryRunAll)
-	if err == nil {
-		t.Fatalf("%T %s was accepted", object, object.GetName())
-	}
-	if missing := unsaid(err.Error(), parts...); len(missing) > 0 {
-		t.Errorf("the refusal %q does not say %q", err, missing)
-	}
+	expect.Must(t, err != nil, "%T %s was accepted", object, object.GetName())
+	missing := unsaid(err.Error(), parts...)
+	expect.That(t, missing == nil, "the refusal %q does not say %q", err, missing)
 }
 
 // TestManagersHoldTheirLeases looks at the leases of both managers, which run
@@ -255,7 +133,7 @@ func refusedWith(t *testing.T, object client.Object, parts ...string) {
 func TestManagersHoldTheirLeases(t *testing.T) {
 	t.Parallel()
 	c, err := kubernetes.NewForConfig(lab.Admin)
-	must(t, err)
+	expect.NoError(t, err)
 	for component, name := range map[string]string{
 		components.ProviderManager:  "controller-leader-election-capm3",
 		components.HostClaimManager: "hostclaim-manager-leader-election",
