@@ -51,7 +51,7 @@ func TestCopyBase(t *testing.T) {
 	remote := RemoteName("m-1", "o-1")
 	expect.Equal(t, remote, CopyBase(remote, "m-1", "o-1"))
 	expect.Equal(t, remote, CopyBase("m-1", "m-1", "o-1"))
-	copies := Copies("boot", "", "")
+	copies := Copies("boot", "", "", "")
 	claim := HandedOver(Desired(Wanted{Name: "m-1", Owner: Owner{Namespace: "a", Name: "m-1", UID: "u"}, Deployment: &Deployment{UserData: "boot"}}),
 		Owner{Namespace: "a", Name: "m-1", UID: "u"}, "o-1")
 	expect.That(t, !copies[0].NamedBy(claim), "the machine's own secret is taken for the copy")

@@ -77,12 +77,13 @@ func (c Copy) NamedBy(claim *bmov1alpha1.HostClaim) bool {
 }
 
 // Copies lists what is copied of the secrets of a machine. The names in it are
-// those of the machine's own secrets.
-func Copies(userData, metaData, networkData string) [3]Copy {
-	return [3]Copy{
+// those of the machine's own secrets, the last of which has the credentials for the registry of the image.
+func Copies(userData, metaData, networkData, pullSecret string) [4]Copy {
+	return [4]Copy{
 		{Source: userData, Suffix: UserDataSuffix, Key: secretkeys.UserData},
 		{Source: metaData, Suffix: MetaDataSuffix, Key: secretkeys.MetaData},
 		{Source: networkData, Suffix: NetworkDataSuffix, Key: secretkeys.NetworkData},
+		{Source: pullSecret, Suffix: PullSecretSuffix},
 	}
 }
 
@@ -91,11 +92,6 @@ func CopiesOf(claim *bmov1alpha1.HostClaim) []string {
 	spec := claim.Spec
 	names := []string{secretName(spec.UserData), secretName(spec.MetaData), secretName(spec.NetworkData), PullSecretOf(spec.Image)}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
-}
-
-// PullSecretCopy is the copy of the credentials for the registry of the image.
-func PullSecretCopy(source string) Copy {
-	return Copy{Source: source, Suffix: PullSecretSuffix}
 }
 
 // Content is what is copied of a source. The error completes a sentence about the source.

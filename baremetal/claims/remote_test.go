@@ -67,12 +67,12 @@ func TestCopies(t *testing.T) {
 	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "infra-a", Name: "m-0", UID: "claim-uid", Labels: map[string]string{infrav1.OriginKey: "o-1"},
 	}}
-	copies := Copies("boot", "", "net")
+	copies := Copies("boot", "", "net", "registry")
 	var names []string
 	for _, c := range copies {
 		names = append(names, c.Name("m-0"))
 	}
-	expect.Equal(t, []string{"m-0-userdata", "", "m-0-networkdata"}, names)
+	expect.Equal(t, []string{"m-0-userdata", "", "m-0-networkdata", "m-0-pullsecret"}, names)
 	for name, tc := range map[string]struct {
 		source map[string][]byte
 		want   string
@@ -108,14 +108,14 @@ func TestCopies(t *testing.T) {
 	if other := copies[0].DesiredCopy(claim, secretkeys.Content{Value: []byte("other")}); len(hash) != 64 || other.Annotations[infrav1.ContentHashAnnotation] == hash {
 		t.Errorf("hash %q does not tell contents apart", hash)
 	}
-	pull, err := PullSecretCopy("registry").Content(&corev1.Secret{
+	pull, err := Copies("", "", "", "registry")[3].Content(&corev1.Secret{
 		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{".dockerconfigjson": []byte("{}"), "other": []byte("secret")},
 	})
-	if copied := PullSecretCopy("registry").DesiredCopy(claim, pull); err != nil || copied.Name != "m-0-pullsecret" ||
+	if copied := Copies("", "", "", "registry")[3].DesiredCopy(claim, pull); err != nil || copied.Name != "m-0-pullsecret" ||
 		copied.Type != corev1.SecretTypeDockerConfigJson || len(copied.Data) != 1 || string(copied.Data[".dockerconfigjson"]) != "{}" {
 		t.Errorf("the copy of a pull secret is %v, error %v", copied, err)
 	}
-	if _, err := PullSecretCopy("registry").Content(&corev1.Secret{Type: corev1.SecretTypeOpaque}); err == nil {
+	if _, err := Copies("", "", "", "registry")[3].Content(&corev1.Secret{Type: corev1.SecretTypeOpaque}); err == nil {
 		t.Error("a Secret of any type is a pull secret")
 	}
 	expect.That(t, CopyOf(got, claim), "the copy is not known again")

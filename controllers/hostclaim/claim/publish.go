@@ -149,11 +149,8 @@ func (r *Reconciler) createHardwareData(ctx context.Context, s *scope, desired *
 // foreign one of that name is left alone.
 func (r *Reconciler) updateHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) error {
 	current := &bmov1alpha1.HardwareData{}
-	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
-	case apierrors.IsNotFound(err):
-		return patch.Conflict("HardwareData %s has gone meanwhile", desired.Name)
-	case err != nil:
-		return fmt.Errorf("read HardwareData: %w", err)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); err != nil {
+		return goneIsConflict("read HardwareData", err)
 	}
 	if !binding.IsPublished(current, s.claim) {
 		s.hardware = nil

@@ -147,7 +147,7 @@ func (o Observed) exempt() (Plan, bool) {
 			" did not get this host from the hostclaim manager, so nothing is done for it; remove spec.consumerRef to give the host to the pool"}, true
 	case !Suspect(o.Host):
 		return Plan{Step: Leave}, true
-	case o.Claim == Present && hasMark(o.Host):
+	case o.Claim == Present && metav1.HasAnnotation(o.Host.ObjectMeta, infrav1.OrphanedSinceAnnotation):
 		return Plan{Step: Unmark}, true
 	default:
 		return Plan{Step: Leave}, o.Claim == Present || leftToItsClaim(o) || !o.Host.DeletionTimestamp.IsZero()
@@ -201,10 +201,6 @@ func markOf(host *bmov1alpha1.BareMetalHost) (time.Time, bool) {
 		return born, true
 	}
 	return since, true
-}
-
-func hasMark(host *bmov1alpha1.BareMetalHost) bool {
-	return metav1.HasAnnotation(host.ObjectMeta, infrav1.OrphanedSinceAnnotation)
 }
 
 // leftToItsClaim reports whether the host was moved or restored together with a claim

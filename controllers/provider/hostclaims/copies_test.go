@@ -75,7 +75,7 @@ func newCopying(t *testing.T, secret *corev1.Secret) *copying {
 // copies brings the secrets next to the claim.
 func (c *copying) copies(more ...claims.Copy) (conditions.Wait, error) {
 	c.t.Helper()
-	copies := claims.Copies("boot", "", "")
+	copies := claims.Copies("boot", "", "", "")
 	return c.CopySecrets(c.t.Context(), c.claim, append(copies[:], more...), refused)
 }
 
@@ -243,7 +243,7 @@ func TestForeignSecretUnseen(t *testing.T) {
 // TestNothingToCopy shows that nothing is copied without a claim.
 func TestNothingToCopy(t *testing.T) {
 	c := newCopying(t, boot("value"))
-	copies := claims.Copies("boot", "", "")
+	copies := claims.Copies("boot", "", "", "")
 	missing, err := c.CopySecrets(t.Context(), nil, copies[:], refused)
 	expect.That(t, err == nil && missing.Reason == "", "missing is %v, error %v", missing, err)
 	got := c.copied()
@@ -260,11 +260,11 @@ func TestPullSecretIsCopied(t *testing.T) {
 			Data:       map[string][]byte{".dockerconfigjson": []byte("{}")},
 		})
 	}
-	if missing, err := c.copies(claims.PullSecretCopy("private")); err != nil || !strings.Contains(missing.Message, infrav1.UserDataLabel) {
+	if missing, err := c.copies(claims.Copies("", "", "", "private")[3]); err != nil || !strings.Contains(missing.Message, infrav1.UserDataLabel) {
 		t.Errorf("a Secret that its owner has not labeled: missing is %v, error %v", missing, err)
 	}
 	for range 2 { // the second time it is there already
-		if missing, err := c.copies(claims.PullSecretCopy("registry")); err != nil || missing.Reason != "" {
+		if missing, err := c.copies(claims.Copies("", "", "", "registry")[3]); err != nil || missing.Reason != "" {
 			t.Fatalf("missing is %v, error %v", missing, err)
 		}
 	}
@@ -287,13 +287,13 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 	}
 	server.Create(t, pull("before", corev1.SecretTypeDockercfg, corev1.DockerConfigKey),
 		pull("after", corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey))
-	if missing, err := c.copies(claims.PullSecretCopy("before")); err != nil || missing.Reason != "" {
+	if missing, err := c.copies(claims.Copies("", "", "", "before")[3]); err != nil || missing.Reason != "" {
 		t.Fatalf("missing is %v, error %v", missing, err)
 	}
 	c.claim.Labels[infrav1.OriginKey] = "o-2"
 	c.client = remote.NewSite(identity.Target{Namespace: c.claim.Namespace}, server.Client, server.Client).Client
 	for range 2 { // the second time nothing changes
-		if missing, err := c.copies(claims.PullSecretCopy("after")); err != nil || missing.Reason != "" {
+		if missing, err := c.copies(claims.Copies("", "", "", "after")[3]); err != nil || missing.Reason != "" {
 			t.Fatalf("missing is %v, error %v", missing, err)
 		}
 		for suffix, want := range map[string]corev1.Secret{

@@ -161,14 +161,10 @@ func wantsTemplate(o Observed, p *Plan) bool {
 func deploysImage(o Observed, p *Plan) bool {
 	named := p.Secrets
 	if o.Remote != nil {
-		copies := claims.Copies(named.UserData, named.MetaData, named.NetworkData)
+		copies := claims.Copies(named.UserData, named.MetaData, named.NetworkData, named.PullSecret)
 		p.Copies = copies[:]
 		base := claims.CopyBase(p.Claim.Name, o.Machine.Name, o.Remote.Origin)
-		pull := claims.PullSecretCopy(named.PullSecret)
-		if pull.Source != "" {
-			p.Copies = append(p.Copies, pull)
-		}
-		named = Secrets{copies[0].Name(base), copies[1].Name(base), copies[2].Name(base), pull.Name(base)}
+		named = Secrets{copies[0].Name(base), copies[1].Name(base), copies[2].Name(base), copies[3].Name(base)}
 		p.Claim.Deployment = namingCopies(p.Claim.Deployment, named)
 	}
 	if o.rebuild() != notRebuilding {

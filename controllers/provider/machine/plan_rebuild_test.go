@@ -186,6 +186,6 @@ func TestRebuildOfCopies(t *testing.T) {
 	if p.Claim.Deployment.UserData != "c-userdata" || !p.Claim.PoweredOn {
 		t.Errorf("claim asks for %+v, powered on %v", p.Claim.Deployment, p.Claim.PoweredOn)
 	}
-	want := claims.Copies("boot-2", "m-1-metadata", "m-1-networkdata")
+	want := claims.Copies("boot-2", "m-1-metadata", "m-1-networkdata", "")
 	expect.Equal(t, want[:], p.Copies)
 }

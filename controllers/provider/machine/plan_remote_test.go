@@ -61,52 +61,48 @@ func TestNextRemote(t *testing.T) {
 		return func(o *Observed) { o.Claim.Name, o.Claim.Deployment = "m-1", &d }
 	}
 	for what, tc := range map[string]struct {
-		given                           []change
-		want                            claims.Deployment
-		userData, metaData, networkData string // of which copies are wanted
-		pullSecret                      bool
+		given                                       []change
+		want                                        claims.Deployment
+		userData, metaData, networkData, pullSecret string // of which copies are wanted
 	}{
 		"the claim names the copies, and the machine its own secrets": {
 			[]change{elsewhere},
 			claims.Deployment{Image: image, UserData: name + "-userdata", MetaData: name + "-metadata", NetworkData: name + "-networkdata"},
-			"boot", "m-1-metadata", "m-1-networkdata", false,
+			"boot", "m-1-metadata", "m-1-networkdata", "",
 		},
 		"copies are kept while the server runs": {
 			[]change{elsewhere, copied, runsImage, established},
 			claims.Deployment{Image: image, UserData: "c-userdata", MetaData: "c-metadata", NetworkData: "c-networkdata"},
-			"boot", "m-1-metadata", "m-1-networkdata", false,
+			"boot", "m-1-metadata", "m-1-networkdata", "",
 		},
 		"a claim that was made at home gets copies instead of secrets that move away": {
 			[]change{elsewhere, runsImage, established, madeAtHome(claims.Deployment{UserData: "boot", NetworkData: "unknown"}), func(o *Observed) { o.Data.NetworkData = "" }},
 			claims.Deployment{UserData: name + "-userdata", NetworkData: "unknown"},
-			"boot", "", "", false,
+			"boot", "", "", "",
 		},
 		"a secret that the claim was never given is not copied later": {
 			[]change{elsewhere, copied, runsImage, func(o *Observed) {
 				o.Claim.Deployment.NetworkData = ""
 				o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "own"}
-			}}, claims.Deployment{Image: image, UserData: "c-userdata", MetaData: "c-metadata"}, "boot", "own", "", false,
+			}}, claims.Deployment{Image: image, UserData: "c-userdata", MetaData: "c-metadata"}, "boot", "own", "", "",
 		},
 		"a pull secret is copied like the others": {
 			[]change{elsewhere, private},
 			claims.Deployment{Image: pulled, UserData: name + "-userdata", MetaData: name + "-metadata", NetworkData: name + "-networkdata"},
-			"boot", "m-1-metadata", "m-1-networkdata", true,
+			"boot", "m-1-metadata", "m-1-networkdata", "registry",
 		},
 		"also one of a claim that was made at home": {
 			[]change{elsewhere, private, runsImage, established, madeAtHome(claims.Deployment{
 				Image: &bmov1alpha1.Image{URL: "oci://registry/image", OCIAuthSecretName: ptr.To("registry")},
-			})}, claims.Deployment{Image: pulled}, "", "", "", true,
+			})}, claims.Deployment{Image: pulled}, "", "", "", "registry",
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			p := Next(observe(append([]change{bound, facts, rendered}, tc.given...)...))
 			expect.Equal(t, &tc.want, p.Claim.Deployment)
-			copies := claims.Copies(tc.userData, tc.metaData, tc.networkData)
-			want, wanted := copies[:], Secrets{UserData: tc.userData, MetaData: tc.metaData, NetworkData: tc.networkData}
-			if tc.pullSecret {
-				want, wanted.PullSecret = append(want, claims.PullSecretCopy("registry")), "registry"
-			}
-			expect.Equal(t, want, p.Copies)
+			copies := claims.Copies(tc.userData, tc.metaData, tc.networkData, tc.pullSecret)
+			wanted := Secrets{UserData: tc.userData, MetaData: tc.metaData, NetworkData: tc.networkData, PullSecret: tc.pullSecret}
+			expect.Equal(t, copies[:], p.Copies)
 			expect.Equal(t, wanted, p.Secrets)
 		})
 	}
