@@ -75,10 +75,14 @@ func HardwareData(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost,
 
 // IsPublished reports whether a HardwareData was made for a claim, or for the claim of that
 // name from which it was moved or restored. Then the label has the former UID, and the
-// owner has the UID of the claim if clusterctl moved both, the former one after a restore.
+// owner has the UID of the claim if clusterctl moved both, the former one after a restore. An owner that was
+// taken out is written again.
 func IsPublished(data *bmov1alpha1.HardwareData, claim *bmov1alpha1.HostClaim) bool {
 	owner, label := metav1.GetControllerOf(data), data.Labels[infrav1.ClaimUIDLabel]
-	if owner == nil || label == "" || owner.Kind != hostClaimKind || owner.Name != claim.Name {
+	switch {
+	case owner == nil:
+		return label == string(claim.UID)
+	case label == "" || owner.Kind != hostClaimKind || owner.Name != claim.Name:
 		return false
 	}
 	return owner.UID == claim.UID || string(owner.UID) == label

@@ -231,11 +231,14 @@ func TestPublishedFactsAreThoseOfTheMovedClaim(t *testing.T) {
 		}
 		return data
 	}
+	disowned := func(o *metav1.OwnerReference) { o.Controller = nil }
 	tests := map[string]struct {
 		data *bmov1alpha1.HardwareData
 		want bool
 	}{
 		"made for it":                       {facts("claim-uid", "claim-uid"), true},
+		"made for it, disowned since":       {facts("claim-uid", "claim-uid", disowned), true},
+		"of another claim, disowned since":  {facts("former", "former", disowned), false},
 		"moved with it":                     {facts("claim-uid", "former"), true},
 		"restored with it":                  {facts("former", "former"), true},
 		"of another claim that was renamed": {facts("former", "former", func(o *metav1.OwnerReference) { o.Name = "other" }), false},

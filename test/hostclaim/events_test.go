@@ -219,6 +219,9 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 		{"a tenant takes the facts out", func() {
 			harness.Change(w.Story, w.machineFacts(), func(d *bmov1alpha1.HardwareData) { d.Spec.HardwareDetails = nil })
 		}, func() any { return w.machineFacts().Spec.HardwareDetails != nil }, true},
+		{"a tenant takes the owner out", func() {
+			harness.Change(w.Story, w.machineFacts(), func(d *bmov1alpha1.HardwareData) { d.OwnerReferences = nil })
+		}, func() any { return len(w.machineFacts().OwnerReferences) }, 1},
 		{"the policy lets fewer labels out", func() {
 			harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations["hostclaim.metal3.io/publish-labels"] = "rack" })
 		}, label("size"), ""},
