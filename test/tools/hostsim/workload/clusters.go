@@ -19,7 +19,6 @@ package workload
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 
@@ -138,7 +137,7 @@ func (c *Clusters) found(ctx context.Context, m Machine) (*cluster, error) {
 	resolve := func(string) (string, error) { return name, nil }
 	if cl.server, err = endpoint.New(endpoint.Config{
 		Address: name, PKI: m.Plan.PKI, Names: m.Plan.Cluster.APIServer.CertSANs, Version: m.Node.KubeletVersion,
-		API:  withStatus(inmemoryapi.NewAPIServerHandler(c.runtime, c.log, resolve)),
+		API:  c.withSubresources(cl, inmemoryapi.NewAPIServerHandler(store{c.runtime}, c.log, resolve)),
 		Etcd: inmemoryetcd.NewEtcdServerHandler(c.runtime, c.log, resolve),
 	}); err != nil {
 		c.runtime.DeleteResourceGroup(name)
@@ -151,17 +150,6 @@ func (c *Clusters) found(ctx context.Context, m Machine) (*cluster, error) {
 	c.byEndpoint[name] = cl
 	c.log.Info("Cluster founded", "endpoint", name)
 	return cl, nil
-}
-
-// withStatus has a write to the status of an object change the object: the in-memory API server keeps both in
-// one, and knows no subresource.
-func withStatus(api http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPatch || r.Method == http.MethodPut {
-			r.URL.Path = strings.TrimSuffix(r.URL.Path, "/status")
-		}
-		api.ServeHTTP(w, r)
-	})
 }
 
 // PowerOn starts a machine again that is in its cluster.
@@ -239,18 +227,23 @@ func newScheme() (*runtime.Scheme, error) {
 
 // watch observes what clients do to the clusters' objects.
 func (c *Clusters) watch() error {
-	secrets, err := c.runtime.GetCache().GetInformer(context.Background(), &corev1.Secret{})
-	if err != nil {
-		return err
+	var errs []error
+	for _, w := range []struct {
+		kind client.Object
+		handler
+	}{
+		{&corev1.Secret{}, handler{written: c.tokenWritten}},
+		{&corev1.Node{}, handler{written: c.deploymentsChanged, deleted: c.nodeDeleted}},
+		{&appsv1.Deployment{}, handler{written: c.deploymentsChanged, deleted: c.deploymentsChanged}},
+		{&corev1.Pod{}, handler{deleted: c.deploymentsChanged}},
+	} {
+		informer, err := c.runtime.GetCache().GetInformer(context.Background(), w.kind)
+		if err != nil {
+			return err
+		}
+		errs = append(errs, informer.AddEventHandler(w.handler))
 	}
-	nodes, err := c.runtime.GetCache().GetInformer(context.Background(), &corev1.Node{})
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		secrets.AddEventHandler(handler{written: c.tokenWritten}),
-		nodes.AddEventHandler(handler{deleted: c.nodeDeleted}),
-	)
+	return errors.Join(errs...)
 }
 
 // tokenWritten lets machines that wait for their bootstrap token try again.
@@ -260,10 +253,19 @@ func (c *Clusters) tokenWritten(_ string, obj client.Object) {
 	}
 }
 
-// nodeDeleted collects the pods of a Node. The store is locked while it calls us, hence the
-// goroutine.
+// nodeDeleted collects the pods of a Node.
 func (c *Clusters) nodeDeleted(name string, obj client.Object) {
 	node := obj.GetName()
+	c.later(name, "collect the pods of Node "+node, func(ctx context.Context, cl *cluster) error { return cl.collectPods(ctx, node) })
+}
+
+// deploymentsChanged runs what a controller of Deployments and a scheduler would.
+func (c *Clusters) deploymentsChanged(name string, _ client.Object) {
+	c.later(name, "run the Deployments", func(ctx context.Context, cl *cluster) error { return cl.runDeployments(ctx) })
+}
+
+// later works on a cluster. The store is locked while it calls us, hence the goroutine.
+func (c *Clusters) later(name, what string, work func(context.Context, *cluster) error) {
 	go func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -271,8 +273,8 @@ func (c *Clusters) nodeDeleted(name string, obj client.Object) {
 		if !found {
 			return
 		}
-		if err := cl.collectPods(context.Background(), node); err != nil {
-			c.log.Error(err, "Pods of a deleted Node stay behind", "endpoint", name, "node", node)
+		if err := work(context.Background(), cl); err != nil {
+			c.log.Error(err, "Cannot "+what, "endpoint", name)
 		}
 	}()
 }

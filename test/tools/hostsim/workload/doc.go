@@ -24,6 +24,7 @@ limitations under the License.
 //
 // Its inputs are machines with what kubeadm would do on them. It checks what the
 // real programs check (authorities, pins, tokens, names, client certificates).
+// Deployments get their pods at once, and pods can be evicted as far as PodDisruptionBudgets let them.
 // It never reads a BareMetalHost or a secret of the management cluster, and
 // nothing survives the process: see Machine.Restored.
 package workload

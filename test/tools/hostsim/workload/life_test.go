@@ -30,9 +30,14 @@ import (
 	"github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
@@ -135,6 +140,64 @@ func TestStatusOfANode(t *testing.T) {
 	g.Expect(l.api().Status().Patch(t.Context(), node, client.MergeFrom(before))).To(gomega.Succeed())
 	g.Expect(l.node("cp-0").Status.Conditions).To(gomega.HaveLen(len(before.Status.Conditions) + 1))
 	g.Expect(ready(l.node("cp-0"))).To(gomega.BeTrue())
+}
+
+// What a Deployment runs can be evicted, as far as a budget lets it.
+func TestEvictionOfPods(t *testing.T) {
+	g, l := gomega.NewWithT(t), newLab(t)
+	threeMachines(l)
+	app := metav1.ObjectMeta{Namespace: "apps", Name: "app", Labels: map[string]string{"app": "app"}}
+	selector := &metav1.LabelSelector{MatchLabels: app.Labels}
+	deployment := &appsv1.Deployment{ObjectMeta: app, Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To[int32](2), Selector: selector,
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: app.Labels, Finalizers: []string{"example.com/hold"}},
+			Spec:       corev1.PodSpec{NodeSelector: map[string]string{"zone": "one"}},
+		},
+	}}
+	g.Expect(l.api().Create(t.Context(), deployment)).To(gomega.Succeed())
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: app, Spec: policyv1.PodDisruptionBudgetSpec{
+		Selector: selector, MaxUnavailable: ptr.To(intstr.FromInt32(0)),
+	}}
+	g.Expect(l.api().Create(t.Context(), budget)).To(gomega.Succeed())
+
+	for _, name := range []string{"cp-1", "worker-0"} {
+		node := l.node(name)
+		before := node.DeepCopy()
+		node.Labels["zone"] = "one"
+		g.Expect(l.api().Patch(t.Context(), node, client.MergeFrom(before))).To(gomega.Succeed())
+	}
+	g.Eventually(func(g gomega.Gomega) {
+		g.Expect(l.api().Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment)).To(gomega.Succeed())
+		g.Expect(deployment.Status.Conditions).To(gomega.ConsistOf(appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}))
+	}).Should(gomega.Succeed())
+	pods := &corev1.PodList{}
+	g.Expect(l.api().List(t.Context(), pods, client.InNamespace("apps"), client.MatchingFields{"spec.nodeName": "worker-0"})).To(gomega.Succeed())
+	g.Expect(pods.Items).To(gomega.HaveLen(1))
+	pod, node := &pods.Items[0], l.node("worker-0")
+	cordoned := node.DeepCopy()
+	node.Spec.Unschedulable = true
+	g.Expect(l.api().Patch(t.Context(), node, client.MergeFrom(cordoned))).To(gomega.Succeed())
+
+	err := l.api().SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{})
+	g.Expect(apierrors.IsTooManyRequests(err)).To(gomega.BeTrue(), "%v", err)
+	g.Expect(apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause)).To(gomega.BeTrue())
+	g.Expect(l.api().Delete(t.Context(), budget)).To(gomega.Succeed())
+	g.Expect(l.api().SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{})).To(gomega.Succeed())
+	g.Expect(l.api().Get(t.Context(), client.ObjectKeyFromObject(pod), pod)).To(gomega.Succeed())
+	g.Expect(pod.DeletionTimestamp.IsZero()).To(gomega.BeFalse(), "its finalizer holds it")
+	g.Expect(pod.Status.Phase).To(gomega.Equal(corev1.PodSucceeded))
+
+	before := pod.DeepCopy()
+	pod.Finalizers = nil
+	g.Expect(l.api().Patch(t.Context(), pod, client.MergeFrom(before))).To(gomega.Succeed())
+	g.Expect(apierrors.IsNotFound(l.api().Get(t.Context(), client.ObjectKeyFromObject(pod), pod))).To(gomega.BeTrue(), "nothing holds it any more")
+
+	g.Expect(l.api().Delete(t.Context(), deployment)).To(gomega.Succeed())
+	g.Eventually(func(g gomega.Gomega) {
+		g.Expect(l.api().List(t.Context(), pods, client.InNamespace("apps"))).To(gomega.Succeed())
+		g.Expect(pods.Items).To(gomega.HaveEach(gomega.HaveField("DeletionTimestamp", gomega.Not(gomega.BeNil()))))
+	}).Should(gomega.Succeed())
 }
 
 // etcdLeader asks the etcd member of a node who leads. As through a forwarded
