@@ -220,6 +220,21 @@ var _ = ginkgo.Describe("When deleting a cluster", func() {
 	})
 })
 
+var _ = ginkgo.Describe("When draining Nodes", func() {
+	ginkgo.BeforeEach(imageOfVersion)
+	e2e.NodeDrainTimeoutSpec(ctx, func() e2e.NodeDrainTimeoutSpecInput {
+		return e2e.NodeDrainTimeoutSpecInput{
+			E2EConfig:              e2eConfig,
+			ClusterctlConfigPath:   clusterctlConfigPath,
+			BootstrapClusterProxy:  bootstrapClusterProxy,
+			ArtifactFolder:         *artifactFolder,
+			SkipCleanup:            *skipCleanup,
+			InfrastructureProvider: ptr.To(infrastructureProvider),
+			PostNamespaceCreated:   bindManagers,
+		}
+	})
+})
+
 var _ = ginkgo.Describe("When upgrading a cluster of a ClusterClass", func() {
 	ginkgo.BeforeEach(imageOfVersion)
 	e2e.ClusterUpgradeConformanceSpec(ctx, func() e2e.ClusterUpgradeConformanceSpecInput {
