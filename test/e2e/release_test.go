@@ -28,8 +28,11 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
@@ -197,6 +200,7 @@ func (s *releaseStory) isUpgraded(t *testing.T) {
 	for _, m := range own {
 		expect.NoError(t, s.here.Group.StopOne(m.Component))
 	}
+	s.forgetConversions(t)
 	s.run(t, s.here, "upgrade", "apply", "--infrastructure", "metal3:"+newRelease, "--addon", "hostclaim:"+newRelease)
 	s.here.runInstalled(s.t, own)
 	var err error
@@ -208,6 +212,26 @@ func (s *releaseStory) isUpgraded(t *testing.T) {
 		expect.That(t, after[host] == version, "%s was written: version %s, then %s", host, version, after[host])
 	}
 	expect.That(t, len(before) == 2 && len(after) == 3, "%d hosts were bound before and %d after", len(before), len(after))
+}
+
+// forgetConversions takes the URLs of conversion webhooks out, which stand for the Services of the release: clusterctl
+// merges the CRDs of the newer one into those of the older, and CRDs must not name both.
+func (s *releaseStory) forgetConversions(t *testing.T) {
+	t.Helper()
+	crds, admin := &apiextensionsv1.CustomResourceDefinitionList{}, definitions(t, s.here.Admin)
+	expect.NoError(t, admin.List(t.Context(), crds))
+	forgotten := 0
+	for i := range crds.Items {
+		crd := &crds.Items[i]
+		if crd.Spec.Group != infrav1.GroupVersion.Group {
+			continue
+		}
+		before := crd.DeepCopy()
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+		expect.NoError(t, admin.Patch(t.Context(), crd, client.MergeFrom(before)))
+		forgotten++
+	}
+	expect.Equal(t, 9, forgotten)
 }
 
 // versions are the versions of the hosts that machines have.
