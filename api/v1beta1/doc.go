@@ -23,6 +23,9 @@ limitations under the License.
 // the same form is of the type of v1beta2, with its rules. The conversions are
 // not in this package: see controllers/provider/conversion.
 //
+// Specs, and endpoints in them, are written even if they are empty: the API
+// server would take an object that was applied so for another one with each apply.
+//
 // +kubebuilder:object:generate=true
 // +groupName=infrastructure.cluster.x-k8s.io
 package v1beta1

@@ -56,7 +56,7 @@ type Metal3ClusterSpec struct {
 	// controlPlaneEndpoint is the address of the API server of the Cluster. It may be left empty
 	// when something else, such as a control plane provider, sets it later.
 	// +optional
-	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"` // Also written if empty: one applied so would change with each apply.
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"`
 
 	// noCloudProvider is the contrary of cloudProviderEnabled.
 	//

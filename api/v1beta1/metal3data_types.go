@@ -90,7 +90,7 @@ type Metal3Data struct {
 
 	// spec is what is to be rendered.
 	// +optional
-	Spec Metal3DataSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3DataSpec `json:"spec,omitempty"`
 
 	// status is what the provider observes.
 	// +optional

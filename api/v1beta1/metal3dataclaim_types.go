@@ -62,7 +62,7 @@ type Metal3DataClaim struct {
 
 	// spec is what the user wants.
 	// +required
-	Spec Metal3DataClaimSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3DataClaimSpec `json:"spec,omitempty"`
 
 	// status is what the provider observes.
 	// +optional

@@ -178,7 +178,7 @@ type Metal3DataTemplate struct {
 
 	// spec is what the user wants.
 	// +optional
-	Spec Metal3DataTemplateSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3DataTemplateSpec `json:"spec,omitempty"`
 
 	// status is what the provider observes.
 	// +optional

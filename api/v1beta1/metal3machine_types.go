@@ -198,7 +198,7 @@ type Metal3Machine struct {
 
 	// spec is what the user wants.
 	// +required
-	Spec Metal3MachineSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3MachineSpec `json:"spec,omitempty"`
 
 	// status is what the provider observes.
 	// +optional

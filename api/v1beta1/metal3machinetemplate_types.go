@@ -29,7 +29,7 @@ import (
 type Metal3MachineTemplateSpec struct {
 	// template is the Metal3Machine to be made.
 	// +required
-	Template Metal3MachineTemplateResource `json:"template,omitempty,omitzero"`
+	Template Metal3MachineTemplateResource `json:"template,omitempty"`
 
 	// nodeReuse says that a machine takes over the host of the machine that it replaces, instead of
 	// giving it back and asking for any host.
@@ -55,7 +55,7 @@ type Metal3MachineTemplateResource struct {
 
 	// spec is the spec of the Metal3Machine.
 	// +required
-	Spec Metal3MachineSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3MachineSpec `json:"spec,omitempty"`
 }
 
 // +kubebuilder:object:root=true
@@ -74,7 +74,7 @@ type Metal3MachineTemplate struct {
 
 	// spec is what the user wants.
 	// +required
-	Spec Metal3MachineTemplateSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3MachineTemplateSpec `json:"spec,omitempty"`
 
 	// status is what the provider observes.
 	// +optional

@@ -71,7 +71,7 @@ type Metal3Remediation struct {
 
 	// spec is what the user wants.
 	// +optional
-	Spec Metal3RemediationSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3RemediationSpec `json:"spec,omitempty"`
 
 	// status is what the provider observes.
 	// +optional

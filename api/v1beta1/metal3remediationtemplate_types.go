@@ -52,7 +52,7 @@ type Metal3RemediationTemplate struct {
 
 	// spec is what the user wants.
 	// +optional
-	Spec Metal3RemediationTemplateSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3RemediationTemplateSpec `json:"spec,omitempty"`
 
 	// status is what the provider observes.
 	// +optional

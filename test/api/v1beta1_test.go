@@ -178,6 +178,10 @@ networkData:
 		"an endpoint without a host is none": {
 			kind: "Metal3ClusterTemplate", old: `{template: {spec: {controlPlaneEndpoint: {host: "", port: 0}}}}`, want: "{template: {spec: {}}}",
 		},
+		"a remediation that says nothing": {kind: "Metal3Remediation", old: "{}", want: "{}"},
+		"a template of remediations that says nothing": {
+			kind: "Metal3RemediationTemplate", old: "{template: {spec: {}}}", want: "{template: {spec: {}}}",
+		},
 		"the format of an image and a reference with a kind": {
 			kind: "Metal3Machine", old: machineIn("format", reference), want: machineIn("diskFormat", "{name: nodes}"),
 		},
