@@ -206,7 +206,7 @@ func (o Options) start(ctx context.Context, p *prepared) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := []string{"POD_NAMESPACE=" + p.workload.Namespace, "GOGC=80"} // as in its Deployment
+	env := append([]string{"POD_NAMESPACE=" + p.workload.Namespace}, p.workload.Env...)
 	if p.Env != nil {
 		env = append(env, p.Env(p.place)...)
 	}

@@ -128,7 +128,9 @@ spec:
     spec:
       serviceAccountName: m
       containers:
-      - {name: m, args: [--leader-elect]}
+      - name: m
+        args: [--leader-elect]
+        env: [{name: GOGC, value: "80"}, {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
 `
 
 func TestSplit(t *testing.T) {
@@ -150,7 +152,7 @@ metadata: {name: c, namespace: sys}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Workload{Namespace: "sys", ServiceAccount: "m", Args: []string{"--leader-elect"}}, workload); diff != "" {
+	if diff := cmp.Diff(Workload{Namespace: "sys", ServiceAccount: "m", Args: []string{"--leader-elect"}, Env: []string{"GOGC=80"}}, workload); diff != "" {
 		t.Errorf("workload (-want +got):\n%s", diff)
 	}
 	want := objects(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: sys}\n---\n"+

@@ -36,6 +36,9 @@ type Workload struct {
 	Namespace      string
 	ServiceAccount string
 	Args           []string
+	// Env are the variables that have a value, as NAME=value; those that come from the Pod or from other objects
+	// are left out.
+	Env []string
 }
 
 // Split reads the one Deployment among the objects and returns the rest, without
@@ -97,11 +100,17 @@ func readDeployment(object *unstructured.Unstructured) (Workload, error) {
 	if len(pod.Containers) != 1 || pod.ServiceAccountName == "" {
 		return Workload{}, fmt.Errorf("the Deployment %s must have one container and a service account", object.GetName())
 	}
-	return Workload{
+	workload := Workload{
 		Namespace:      deployment.Namespace,
 		ServiceAccount: pod.ServiceAccountName,
 		Args:           pod.Containers[0].Args,
-	}, nil
+	}
+	for _, v := range pod.Containers[0].Env {
+		if v.ValueFrom == nil {
+			workload.Env = append(workload.Env, v.Name+"="+v.Value)
+		}
+	}
+	return workload, nil
 }
 
 func withNamespace(objects []*unstructured.Unstructured, name string) []*unstructured.Unstructured {
