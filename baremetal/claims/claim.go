@@ -98,8 +98,7 @@ func BelongsTo(claim *bmov1alpha1.HostClaim, owner Owner) bool {
 		return true
 	}
 	controller := metav1.GetControllerOfNoCopy(claim)
-	return controller != nil && controller.UID == owner.UID &&
-		ref.Name == owner.Name && ref.Namespace == owner.Namespace
+	return controller != nil && controller.UID == owner.UID && BelongedTo(claim, owner)
 }
 
 // BelongedTo reports whether the claim, which is not the machine's, was that of an earlier machine of its name.

@@ -28,7 +28,7 @@ import (
 // cluster is in it, which could mislead the reader.
 type Cause string
 
-// The causes that have their reason in reasons.
+// The causes. The condition has the reason that reasons gives for each.
 const (
 	Connecting      Cause = "The connection to the cluster that holds the hosts is being made"
 	SecretNotFound  Cause = "Secret %q does not exist in namespace %q: create it, with a kubeconfig in the key %q" //nolint:gosec // a message
