@@ -324,14 +324,14 @@ func knowledge(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) Cl
 	}
 }
 
-// intends reports whether a claim is about to have a host, by its status or by its intent annotation.
-// One that has the host by its status, or has lost it, puts no fence on it any more.
+// intends reports whether a claim is about to have a host, by its status or by an intent annotation that
+// may still bind it. One that has the host by its status, or has lost it, puts no fence on it any more.
 func intends(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	if names(claim, host) {
 		return binding.RecordOf(claim) == binding.Intended
 	}
 	last, _ := binding.LastIntent(claim)
-	return last.IsFor(host)
+	return last.Open(host)
 }
 
 // names reports whether the status of a claim names a host.

@@ -311,9 +311,12 @@ func TestFenceIsLeftToItsClaimWhileThatIntendsTheHost(t *testing.T) {
 		"not by a claim of another host":             {claim(), false},
 		"by an intent in its status":                 {claim(status(metav1.ConditionUnknown)), true},
 		"by an intent of which the annotation tells": {claim(annotated), true},
-		"not by a claim that has the host":           {claim(annotated, status(metav1.ConditionTrue)), false},
-		"not by a claim that has lost the host":      {claim(annotated, status(metav1.ConditionFalse)), false},
-		"by both":                                    {claim(annotated, status(metav1.ConditionUnknown)), true},
+		"not by one from before the host was written": {claim(annotated, func(c *bmov1alpha1.HostClaim) {
+			c.Annotations[infrav1.IntendedHostAnnotation] += "0"
+		}), false},
+		"not by a claim that has the host":      {claim(annotated, status(metav1.ConditionTrue)), false},
+		"not by a claim that has lost the host": {claim(annotated, status(metav1.ConditionFalse)), false},
+		"by both":                               {claim(annotated, status(metav1.ConditionUnknown)), true},
 	} {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, intends(tt.claim, h)) })
 	}
