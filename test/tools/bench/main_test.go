@@ -83,6 +83,10 @@ func TestSmallRuns(t *testing.T) {
 			"created until bound, beside a lying tenant, p99", "created until bound, beside a streaming tenant, p99", "p99 over that of the tenant alone",
 			"memory of the provider manager, at most, 36 honest machines", "memory of the hostclaim manager, at most, 36 honest machines",
 		}},
+		"rollout": {positive: []string{
+			"requests per machine until it runs, all managers audited", "writes of Metal3Machine and its status per machine",
+			"requests per machine to delete, all managers audited",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			figures, err := measure(t.Context(), name, options{size: "small"})

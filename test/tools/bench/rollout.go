@@ -211,7 +211,7 @@ func (b *rolloutBench) register(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.cluster = story.Cluster{Name: "rolloutBench", ControlPlanes: 1, Workers: b.workers, Port: ports[0], Subnet: 101}
+	b.cluster = story.Cluster{Name: "rollout", ControlPlanes: 1, Workers: b.workers, Port: ports[0], Subnet: 101}
 	b.pool = story.Pool{Namespace: rolloutNamespace, Servers: b.hosts, Tenants: []string{rolloutNamespace}}
 	say("registering %d hosts", b.hosts)
 	if err := b.pool.Register(ctx, b.world.Hosts); err != nil {
