@@ -43,7 +43,9 @@ func (w *world) provisioned() *bmov1alpha1.HostClaim {
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
 	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	return w.served()
+	claim := w.served()
+	w.G.Eventually(w.facts).ShouldNot(gomega.BeEmpty()) // a pass that still publishes would do so after forceAway
+	return claim
 }
 
 // forceAway takes a claim away without a release of its host, as an administrator
