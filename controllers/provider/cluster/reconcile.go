@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -125,15 +126,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // load reads the object and its owner. To an externally managed one nothing at all is written.
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bool, error) {
 	s := &scope{infra: &infrav1.Metal3Cluster{}}
-	if err := r.Client.Get(ctx, key, s.infra); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			r.Remote.Release(remote.User{Kind: kind, NamespacedName: key})
-		}
-		return nil, false, client.IgnoreNotFound(err)
-	}
-	if annotations.IsExternallyManaged(s.infra) ||
-		(r.WatchFilter != "" && !labels.HasWatchLabel(s.infra, r.WatchFilter)) {
+	switch err := r.Client.Get(ctx, key, s.infra); {
+	case apierrors.IsNotFound(err), err == nil && !r.manages(s.infra):
+		r.Remote.Release(remote.User{Kind: kind, NamespacedName: key})
 		return nil, false, nil
+	case err != nil:
+		return nil, false, err
 	}
 	s.before = s.infra.DeepCopy()
 	owner, err := util.GetOwnerCluster(ctx, r.Client, s.infra.ObjectMeta)
@@ -144,6 +142,11 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bo
 		s.owner = owner
 	}
 	return s, true, nil
+}
+
+// manages reports whether the object is this manager's to reconcile.
+func (r *Reconciler) manages(infra *infrav1.Metal3Cluster) bool {
+	return !annotations.IsExternallyManaged(infra) && (r.WatchFilter == "" || labels.HasWatchLabel(infra, r.WatchFilter))
 }
 
 // awaitOwner returns how long nothing is written to an object that Cluster API may still be

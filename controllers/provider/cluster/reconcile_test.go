@@ -340,6 +340,15 @@ func TestReconcileIdentity(t *testing.T) {
 			expect.That(t, tc.asked != (c.freed > 0), "given up %d times", c.freed)
 		})
 	}
+	t.Run("a connection ends when another manager takes the object over", func(t *testing.T) {
+		w := newWorld(t, interceptor.Funcs{}, newCast(named, func(c *cast) {
+			c.infra.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "other"}
+		}))
+		c := &connections{}
+		w.Remote = c
+		_, err := w.settle()
+		expect.That(t, err == nil && c.freed > 0, "given up %d times, error %v", c.freed, err)
+	})
 	t.Run("a connection ends with its object", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.infra = nil }))
 		c := &connections{}
