@@ -61,6 +61,7 @@ type Watch struct {
 	mu         sync.Mutex
 	running    context.Context // nil until Start
 	namespaces map[string]*watched
+	calls      int // of Ensure
 	listeners  []ListenFunc
 	reflectors sync.WaitGroup
 }
@@ -70,7 +71,7 @@ type watched struct {
 	*store
 
 	cancel  context.CancelFunc // ends its reflector
-	ensured bool               // since the last Release
+	ensured int                // the number of the last call of Ensure; 0 for none since the last Release
 	holds   int
 }
 
@@ -95,7 +96,8 @@ func NewForConfig(config *rest.Config, keys ...string) (*Watch, error) {
 func (w *Watch) Ensure(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.watchedLocked(namespace).ensured = true
+	w.calls++
+	w.watchedLocked(namespace).ensured = w.calls
 }
 
 // Hold is Ensure for a caller that calls Drop when it does not need the watch any more.
@@ -131,13 +133,12 @@ type User struct {
 	Which client.ListOption
 }
 
-// Release takes Ensure back unless there is a user; an error leaves the watch as it is. No caller can ask
-// for the watch between that check and the stop; a later one gets a new watch.
+// Release takes Ensure back unless there is a user; an error leaves the watch as it is, and so does a caller that
+// asks for it meanwhile. A later one gets a new watch. No lock is held while the users are listed: a reader that
+// waits for its cache would hold up all controllers.
 func (w *Watch) Release(ctx context.Context, cached client.Reader, namespace string, users ...User) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n, found := w.namespaces[namespace]
-	if !found || !n.ensured {
+	ensured := w.lastEnsure(namespace)
+	if ensured == 0 {
 		return nil
 	}
 	for _, user := range users {
@@ -148,14 +149,27 @@ func (w *Watch) Release(ctx context.Context, cached client.Reader, namespace str
 			return nil
 		}
 	}
-	n.ensured = false
-	w.stopLocked(namespace, n)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n, found := w.namespaces[namespace]; found && n.ensured == ensured {
+		n.ensured = 0
+		w.stopLocked(namespace, n)
+	}
 	return nil
+}
+
+func (w *Watch) lastEnsure(namespace string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n, found := w.namespaces[namespace]; found {
+		return n.ensured
+	}
+	return 0
 }
 
 // stopLocked stops a watch that no caller needs.
 func (w *Watch) stopLocked(namespace string, n *watched) {
-	if n.ensured || n.holds > 0 {
+	if n.ensured > 0 || n.holds > 0 {
 		return
 	}
 	n.cancel()
