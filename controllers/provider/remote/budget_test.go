@@ -18,14 +18,18 @@ package remote
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
@@ -124,6 +128,17 @@ func TestCutOff(t *testing.T) {
 		m.replace(nil, claimOf("large", 10<<10))
 		expect.That(t, !m.read(10), "it reads on")
 	}
+}
+
+// A cache that ends before it is filled serves no user: its reads would wait until the end of their pass.
+func TestACacheThatEndedIsNotFilled(t *testing.T) {
+	c := &connection{
+		registry:  &Registry{options: Options{RequestTimeout: time.Minute}},
+		transport: transport.New(kubeconfig.Access{Server: "https://hosts"}, transport.Limits{}, "", func(*http.Response) {}),
+	}
+	filled := make(chan bool, 1)
+	filled <- false
+	expect.That(t, c.await(t.Context(), identity.Target{}, filled) != nil, "it is served from")
 }
 
 func TestStripDropsHardwareThatNobodyReads(t *testing.T) {

@@ -88,7 +88,10 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 	defer cancel()
 	for {
 		select {
-		case <-filled:
+		case synced := <-filled:
+			if !synced { // it was cut off meanwhile
+				return c.transport.Problem(identity.Silent)
+			}
 			return nil
 		case <-ctx.Done():
 			return c.transport.Problem(identity.Silent)
