@@ -53,6 +53,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -102,10 +103,11 @@ func (r *Reconciler) SetupWithManager(
 	if err != nil {
 		return err
 	}
+	toConsumer := handler.EnqueueRequestsFromMapFunc(hostclaims.ToConsumer(r.Client, r.userToData))
 	return errors.Join(
 		local.Watch(ctx, c,
-			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)),
-			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(r.hardwareToData))),
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, toConsumer),
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, toConsumer)),
 		r.watchPools(ctx, mgr, c, kinds))
 }
 
@@ -201,35 +203,10 @@ func (r *Reconciler) machineToData(ctx context.Context, o client.Object) []ctrl.
 	if !ok || machine.Spec.InfrastructureRef.Kind != machineKind {
 		return nil
 	}
-	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Spec.InfrastructureRef.Name)...)
+	return r.userToData(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: machine.Spec.InfrastructureRef.Name})
 }
 
-// hostClaimToData goes by the consumer of the claim. It may name a machine of
-// another cluster, of which we then know nothing.
-func (r *Reconciler) hostClaimToData(ctx context.Context, o client.Object) []ctrl.Request {
-	claim, ok := o.(*bmov1alpha1.HostClaim)
-	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != machineKind {
-		return nil
-	}
-	return r.wake(ctx, by(claim.Namespace, byMachine, claim.Spec.ConsumerRef.Name)...)
-}
-
-func (r *Reconciler) hardwareToData(ctx context.Context, o client.Object) []ctrl.Request {
-	var woken []ctrl.Request
-	for _, owner := range o.GetOwnerReferences() {
-		if owner.Kind != "HostClaim" {
-			continue
-		}
-		var claim bmov1alpha1.HostClaim
-		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
-			continue // the event of the claim will do
-		}
-		woken = append(woken, r.hostClaimToData(ctx, &claim)...)
-	}
-	return woken
-}
-
-// userToData maps a machine whose host is in another cluster.
+// userToData maps a machine whose claim or facts have changed, in this cluster or in another one.
 func (r *Reconciler) userToData(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
 	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Name)...)
 }

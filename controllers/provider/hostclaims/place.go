@@ -26,10 +26,12 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
@@ -70,6 +72,33 @@ func consumerUIDs(claim *bmov1alpha1.HostClaim) []string {
 
 func hostUID(data *bmov1alpha1.HardwareData) []string {
 	return []string{data.Annotations[infrav1.HostUIDAnnotation]}
+}
+
+// ToConsumer maps a HostClaim, or the HardwareData that one owns, to what follows for the Metal3Machine that the
+// claim names as its consumer. It may name one of another cluster, of which nothing is known here.
+func ToConsumer(cached client.Reader, of func(context.Context, types.NamespacedName) []ctrl.Request) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []ctrl.Request {
+		claim, found := ClaimOf(ctx, cached, o)
+		if !found || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != claims.MachineKind {
+			return nil
+		}
+		return of(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Spec.ConsumerRef.Name})
+	}
+}
+
+// ClaimOf returns an object that is a claim, or the claim that owns it. One that the cache does not show yet has
+// an event of its own.
+func ClaimOf(ctx context.Context, cached client.Reader, o client.Object) (*bmov1alpha1.HostClaim, bool) {
+	if claim, ok := o.(*bmov1alpha1.HostClaim); ok {
+		return claim, true
+	}
+	for _, owner := range o.GetOwnerReferences() {
+		claim := &bmov1alpha1.HostClaim{}
+		if owner.Kind == claims.Kind && cached.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}, claim) == nil {
+			return claim, true
+		}
+	}
+	return nil, false
 }
 
 // own is the client for the machine's own namespace, whether its claim is there or not.

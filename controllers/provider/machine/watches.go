@@ -129,9 +129,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		return err
 	}
 	r.controller = c
+	ofClaim := handler.EnqueueRequestsFromMapFunc(m.claimToMachines)
 	return kinds.Watch(ctx, c,
-		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(m.claimToMachines)),
-		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)))
+		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, ofClaim),
+		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, ofClaim))
 }
 
 // differentCluster reports whether a Cluster has changed in what its machines read. Cluster API
@@ -177,12 +178,12 @@ func (m mapper) waitingForKinds(ctx context.Context) []ctrl.Request {
 	})
 }
 
-// claimToMachines maps a claim to its consumer, and to the machine that waits for its name
-// to become free. A reserved claim concerns the machine that left it, and those of its
+// claimToMachines maps a claim, or the published facts that one owns, to its consumer, and to the machine that
+// waits for its name to become free. A reserved claim concerns the machine that left it, and those of its
 // Cluster that have none.
 func (m mapper) claimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	claim, ok := o.(*bmov1alpha1.HostClaim)
-	if !ok {
+	claim, found := hostclaims.ClaimOf(ctx, m.client, o)
+	if !found {
 		return nil
 	}
 	names := []string{claim.Name}
@@ -248,23 +249,6 @@ func whenLeaving() predicate.Predicate {
 	}
 }
 
-// hardwareToMachines maps published facts to the consumer of the claim that
-// owns them.
-func (m mapper) hardwareToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	for _, owner := range o.GetOwnerReferences() {
-		if owner.Kind != claims.Kind {
-			continue
-		}
-		claim := &bmov1alpha1.HostClaim{}
-		key := client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}
-		if err := m.client.Get(ctx, key, claim); err != nil {
-			return nil // its own event follows
-		}
-		return m.claimToMachines(ctx, claim)
-	}
-	return nil
-}
-
 // clusterToMachines maps a Cluster to its machines.
 func (m mapper) clusterToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: o.GetName()})
@@ -324,7 +308,7 @@ func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, no
 	}
 	var woken []ctrl.Request
 	for i := range facts.Items {
-		woken = append(woken, m.hardwareToMachines(ctx, &facts.Items[i])...)
+		woken = append(woken, m.claimToMachines(ctx, &facts.Items[i])...)
 	}
 	return woken
 }

@@ -41,6 +41,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 )
 
 const (
@@ -96,15 +97,16 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(watch.Whenever(differentNode))).
 		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		WatchesRawSource(r.fromRemote()).
+		WatchesRawSource(r.Remote.Source(claims.MachineKind, r.named)).
 		WithOptions(options).
 		Build(queue.Spaced(r, clock.RealClock{}))
 	if err != nil {
 		return err
 	}
+	toConsumer := mapped(hostclaims.ToConsumer(r.Client, r.named))
 	return kinds.Watch(ctx, c,
-		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, mapped(r.claimToTemplate), watch.Whenever(differentClaim)),
-		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, mapped(r.hardwareToTemplate), watch.Whenever(differentHardware)))
+		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, toConsumer, watch.Whenever(differentClaim)),
+		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, toConsumer, watch.Whenever(differentHardware)))
 }
 
 // toTemplate maps a Metal3Machine to the template that it was made from.
@@ -118,41 +120,12 @@ func toTemplate(_ context.Context, machine client.Object) []ctrl.Request {
 
 // named maps a Metal3Machine that is known by name. One that does not exist has no
 // template yet, and wakes it when it comes.
-func (r *Reconciler) named(ctx context.Context, namespace, name string) []ctrl.Request {
+func (r *Reconciler) named(ctx context.Context, key types.NamespacedName) []ctrl.Request {
 	var machine infrav1.Metal3Machine
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &machine); err != nil {
+	if err := r.Client.Get(ctx, key, &machine); err != nil {
 		return nil
 	}
 	return toTemplate(ctx, &machine)
-}
-
-// fromRemote are the events of clusters that hold the hosts of machines.
-func (r *Reconciler) fromRemote() source.Source {
-	return r.Remote.Source(claims.MachineKind, func(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
-		return r.named(ctx, machine.Namespace, machine.Name)
-	})
-}
-
-func (r *Reconciler) claimToTemplate(ctx context.Context, o client.Object) []ctrl.Request {
-	claim, ok := o.(*bmov1alpha1.HostClaim)
-	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != claims.MachineKind {
-		return nil
-	}
-	return r.named(ctx, claim.Namespace, claim.Spec.ConsumerRef.Name)
-}
-
-func (r *Reconciler) hardwareToTemplate(ctx context.Context, o client.Object) []ctrl.Request {
-	for _, owner := range o.GetOwnerReferences() {
-		if owner.Kind != claims.Kind {
-			continue
-		}
-		var claim bmov1alpha1.HostClaim
-		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
-			return nil // its own event follows
-		}
-		return r.claimToTemplate(ctx, &claim)
-	}
-	return nil
 }
 
 func (r *Reconciler) machineToTemplate(ctx context.Context, o client.Object) []ctrl.Request {
@@ -160,7 +133,7 @@ func (r *Reconciler) machineToTemplate(ctx context.Context, o client.Object) []c
 	if !ok || machine.Spec.InfrastructureRef.Kind != claims.MachineKind {
 		return nil
 	}
-	return r.named(ctx, machine.Namespace, machine.Spec.InfrastructureRef.Name)
+	return r.named(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: machine.Spec.InfrastructureRef.Name})
 }
 
 func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {

@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
@@ -72,6 +70,7 @@ func TestWakes(t *testing.T) {
 	others := claimOf("m-1")
 	others.Spec.ConsumerRef.Kind = "Server"
 
+	toConsumer := hostclaims.ToConsumer(w.Client, w.named)
 	tests := map[string]struct {
 		woken []string
 		by    func(o client.Object) []string
@@ -79,14 +78,14 @@ func TestWakes(t *testing.T) {
 	}{
 		"a Metal3Machine wakes its template":                  {[]string{name}, w.names(toTemplate), madeFrom(name, "m-1")},
 		"one made by hand wakes nothing":                      {nil, w.names(toTemplate), &infrav1.Metal3Machine{}},
-		"a claim wakes the template of its consumer":          {[]string{name}, w.names(w.claimToTemplate), claim},
-		"a claim of a machine that is gone wakes nothing":     {nil, w.names(w.claimToTemplate), claimOf("gone")},
-		"a claim without consumer wakes nothing":              {nil, w.names(w.claimToTemplate), unclaimed},
-		"a claim of another consumer wakes nothing":           {nil, w.names(w.claimToTemplate), others},
-		"something else is no claim":                          {nil, w.names(w.claimToTemplate), madeFrom(name, "m-1")},
-		"facts wake the template by the claim that owns them": {[]string{name}, w.names(w.hardwareToTemplate), factsOf(claim, "HostClaim")},
-		"facts of a claim that is gone wake nothing":          {nil, w.names(w.hardwareToTemplate), factsOf(claimOf("gone"), "HostClaim")},
-		"facts that a host owns wake nothing":                 {nil, w.names(w.hardwareToTemplate), factsOf(claim, "BareMetalHost")},
+		"a claim wakes the template of its consumer":          {[]string{name}, w.names(toConsumer), claim},
+		"a claim of a machine that is gone wakes nothing":     {nil, w.names(toConsumer), claimOf("gone")},
+		"a claim without consumer wakes nothing":              {nil, w.names(toConsumer), unclaimed},
+		"a claim of another consumer wakes nothing":           {nil, w.names(toConsumer), others},
+		"an object without a claim wakes nothing":             {nil, w.names(toConsumer), madeFrom(name, "m-1")},
+		"facts wake the template by the claim that owns them": {[]string{name}, w.names(toConsumer), factsOf(claim, "HostClaim")},
+		"facts of a claim that is gone wake nothing":          {nil, w.names(toConsumer), factsOf(claimOf("gone"), "HostClaim")},
+		"facts that a host owns wake nothing":                 {nil, w.names(toConsumer), factsOf(claim, "BareMetalHost")},
 		"a Machine wakes the template of its infrastructure":  {[]string{name}, w.names(w.machineToTemplate), machineFor("Metal3Machine", "m-1")},
 		"a Machine of another infrastructure wakes nothing":   {nil, w.names(w.machineToTemplate), machineFor("OtherMachine", "m-1")},
 		"something else is no Machine":                        {nil, w.names(w.machineToTemplate), claim},
@@ -219,36 +218,5 @@ func (w *world) names(mapped func(context.Context, client.Object) []ctrl.Request
 			found = append(found, request.Name)
 		}
 		return found
-	}
-}
-
-// wakers are connections to other clusters that remember what they are to wake.
-type wakers struct {
-	hostclaims.Connections
-
-	kind  string
-	woken func(context.Context, types.NamespacedName) []ctrl.Request
-}
-
-func (w *wakers) Source(kind string, woken func(context.Context, types.NamespacedName) []ctrl.Request) source.Source {
-	w.kind, w.woken = kind, woken
-	return nil
-}
-
-// TestWokenFromRemote shows that what happens in the cluster with the host of a
-// machine wakes the template of the machine.
-func TestWokenFromRemote(t *testing.T) {
-	w := newWorld(t, interceptor.Funcs{}, newCast())
-	others := &wakers{}
-	w.Remote = others
-	w.fromRemote()
-	if others.kind != "Metal3Machine" {
-		t.Fatalf("listens for users of kind %q", others.kind)
-	}
-	for machine, want := range map[string][]ctrl.Request{"m-1": {{NamespacedName: w.key}}, "gone": nil} {
-		got := others.woken(t.Context(), types.NamespacedName{Namespace: w.key.Namespace, Name: machine})
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("woken by %s (-want +got):\n%s", machine, diff)
-		}
 	}
 }

@@ -18,7 +18,6 @@ package remediation
 
 import (
 	"context"
-	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 )
 
 // byMachine is the index on Metal3Remediations by the UID of the Machine that owns them.
@@ -48,19 +48,14 @@ const byMachine = "hostclaim.ownerMachine"
 
 // SetupIndexes adds the field indexes that the watches need.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &infrav1.Metal3Remediation{}, byMachine, func(o client.Object) []string {
-		if ref, found := ownerOf(o); found {
-			return []string{string(ref.UID)}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("index Metal3Remediations by Machine: %w", err)
-	}
-	if err := indexer.IndexField(ctx, &clusterv1.Machine{}, index.MachineNodeNameField, index.MachineByNodeName); err != nil {
-		return fmt.Errorf("index Machines by Node: %w", err)
-	}
-	return nil
+	return watch.AddIndexes(ctx, indexer,
+		watch.Field{Object: &infrav1.Metal3Remediation{}, Name: byMachine, Values: watch.Index(ownerUID)},
+		watch.Field{Object: &clusterv1.Machine{}, Name: index.MachineNodeNameField, Values: index.MachineByNodeName})
+}
+
+func ownerUID(r *infrav1.Metal3Remediation) []string {
+	ref, _ := ownerOf(r)
+	return []string{string(ref.UID)}
 }
 
 // SetupWithManager starts the controller with everything that can wake it:
@@ -95,7 +90,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	r.controller = c
 	return r.Local.Watch(ctx, c, source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{},
-		handler.EnqueueRequestsFromMapFunc(r.claimToRemediations)))
+		handler.EnqueueRequestsFromMapFunc(hostclaims.ToConsumer(r.Client, r.userToRemediations))))
 }
 
 // leaves lets pass that a remediation goes, gets another owner, or cannot have its turn any more.
@@ -139,22 +134,13 @@ func (r *Reconciler) ownedToRemediations(ctx context.Context, o client.Object) [
 	return r.acting(ctx, o.GetNamespace(), ref)
 }
 
-// userToRemediations maps a Metal3Machine whose claim is in another cluster.
+// userToRemediations maps a Metal3Machine whose claim has changed, in this cluster or in another one.
 func (r *Reconciler) userToRemediations(ctx context.Context, key types.NamespacedName) []reconcile.Request {
 	machine := &infrav1.Metal3Machine{}
 	if err := r.Client.Get(ctx, key, machine); err != nil {
 		return nil // its own event follows, or it is gone
 	}
 	return r.ownedToRemediations(ctx, machine)
-}
-
-// claimToRemediations goes by the consumer of the claim.
-func (r *Reconciler) claimToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
-	claim, ok := o.(*bmov1alpha1.HostClaim)
-	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != claims.MachineKind {
-		return nil
-	}
-	return r.userToRemediations(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Spec.ConsumerRef.Name})
 }
 
 // clusterToRemediations wakes all of the namespace: there is one for each unhealthy machine.
