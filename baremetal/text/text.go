@@ -29,6 +29,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// Provisioning is how both managers word that a host is on its way to its image. A machine repeats its claim.
+const Provisioning = "Waiting for the host to be provisioned"
+
 const (
 	// MaxFindings bounds the problems or warnings of an answer.
 	MaxFindings = 20

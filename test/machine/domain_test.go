@@ -85,7 +85,7 @@ func (tn *tenant) rendersByDomain(holder *tenant, change ...func(*infrav1.Metal3
 	}, append(change, fromTemplate, withTemplate)...)
 	holder.only()
 	holder.choose()
-	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", "binding host-1")
+	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", "bind a host")
 	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, &infrav1.Metal3DataClaim{}))).To(gomega.BeTrue(), "no failure domain is known")
 	holder.bind()
 	tn.waits("AssociateMetal3MachineMetaData", "InvalidConfiguration", "row-1", "elsewhere")

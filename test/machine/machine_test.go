@@ -263,6 +263,7 @@ func TestPausedCluster(t *testing.T) {
 	c := tn.cluster()
 	tn.machine()
 	tn.claimed()
+	tn.bind()
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
 	claim := &bmov1alpha1.HostClaim{}
 	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {

@@ -229,7 +229,7 @@ func availableOf(s *scope) metav1.Condition {
 	case binding.HasPayload(s.host):
 		return isFalse(kind, bmov1alpha1.NotAvailableReason, "The host was told what to write")
 	default:
-		return isFalse(kind, bmov1alpha1.NotAvailableReason, stateMessage(s.host))
+		return isFalse(kind, bmov1alpha1.NotAvailableReason, "The host is on its way to another state")
 	}
 }
 
@@ -252,7 +252,7 @@ func provisionedOf(s *scope) metav1.Condition {
 		return isFalse(kind, s.waits.sync.Reason, s.waits.sync.Message)
 	case reservation.Holds(s.claim):
 		return isFalse(kind, infrav1.ReservedReason, "The claim is kept for the next machine")
-	case state == bmov1alpha1.StateProvisioning:
+	case goesOn(s.host):
 		return isFalse(kind, bmov1alpha1.ProvisioningReason, stateMessage(s.host))
 	case state == bmov1alpha1.StateDeprovisioning:
 		return isFalse(kind, bmov1alpha1.DeprovisioningReason, stateMessage(s.host))
@@ -353,16 +353,23 @@ func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
 	return message, true
 }
 
-// stateMessage is what the host does, and why it may do nothing for a while. States that a host
-// passes before it is written are not distinguished.
+// stateMessage is what the host does, and why it may do nothing for a while.
 func stateMessage(host *bmov1alpha1.BareMetalHost) string {
-	switch host.Status.Provisioning.State {
-	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StatePreparing:
-		if binding.HasPayload(host) {
-			return "The host was told what to write" + standstill(host)
-		}
+	if goesOn(host) {
+		return text.Provisioning + standstill(host)
 	}
 	return "The state of the host is " + binding.StateName(host) + standstill(host)
+}
+
+// goesOn reports whether the host was told what to write, and does not run it yet. The states that it passes on
+// the way are not distinguished: each would be a write of the claim and of its machine.
+func goesOn(host *bmov1alpha1.BareMetalHost) bool {
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StatePreparing:
+		return binding.HasPayload(host)
+	default:
+		return host.Status.Provisioning.State == bmov1alpha1.StateProvisioning
+	}
 }
 
 // standstill is why a host may do nothing for a while.

@@ -120,6 +120,8 @@ type scope struct {
 	claims    []addressClaim
 	steps     []poolStep
 	addresses map[metadata.AddressRef]metadata.Address
+	// untold means that the wait passes in a moment, or that the machine reports it. It is not worth a write.
+	untold bool
 	// again is when a claim that was held back may be made, if nothing wakes the Metal3Data before.
 	again time.Time
 }
@@ -175,14 +177,15 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (conditions.
 // long as the server may use the addresses. That it is gone is read live, since
 // nothing that is given back can be taken back.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (conditions.Wait, error) {
-	gone, err := datatemplate.ClaimGone(ctx, r.Client, s.data)
-	if err == nil && gone {
-		gone, err = datatemplate.ClaimGone(ctx, r.Live, s.data)
+	claim, exists, err := datatemplate.ClaimOf(ctx, r.Client, s.data)
+	if err == nil && !exists {
+		claim, exists, err = datatemplate.ClaimOf(ctx, r.Live, s.data)
 	}
 	if err != nil {
 		return conditions.Wait{}, err
 	}
-	if !gone {
+	if exists {
+		s.untold = !claim.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer)
 		return waiting(infrav1.DeletingReason,
 			"Waiting for Metal3DataClaim %q to be deleted; it stays while its machine exists", datatemplate.ClaimName(s.data)), nil
 	}
@@ -206,7 +209,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, wait conditions.Wait,
 	if patch.IsConflict(err) {
 		return ctrl.Result{}, err
 	}
-	if s.paused() || !s.released() {
+	if s.paused() || !s.released() && !s.untold {
 		report(s, wait, err)
 	}
 	if _, failed := patch.Changes(ctx, r.Client, s.before, s.data); failed != nil {
@@ -289,6 +292,7 @@ func (r *Reconciler) readHost(ctx context.Context, s *scope) (conditions.Wait, e
 		return conditions.Wait{}, fmt.Errorf("read the host of Metal3Machine %s: %w", s.metal3Machine.Name, err)
 	}
 	if !found || host.Name == "" {
+		s.untold = s.metal3Machine.Status.HostClaim != nil
 		return waiting(infrav1.WaitingForHostClaimReason, "Waiting for a host for Metal3Machine %q and for the facts about it", s.metal3Machine.Name), nil
 	}
 	s.host = host

@@ -152,17 +152,16 @@ func controllingClaim(data *infrav1.Metal3Data) *metav1.OwnerReference {
 	return nil
 }
 
-// ClaimGone reports whether the claim which a Metal3Data was made for does not exist any more. The
-// reader should be the API server: a cache cannot distinguish a claim that is gone from one that
-// it has not seen yet.
-func ClaimGone(ctx context.Context, reader client.Reader, data *infrav1.Metal3Data) (bool, error) {
+// ClaimOf returns the claim which a Metal3Data was made for, and whether it still exists. Only the API server
+// shows that it does not: a cache may not have seen it yet.
+func ClaimOf(ctx context.Context, reader client.Reader, data *infrav1.Metal3Data) (*infrav1.Metal3DataClaim, bool, error) {
+	claim := &infrav1.Metal3DataClaim{}
 	name := ClaimName(data)
 	if name == "" {
-		return true, nil
+		return claim, false, nil
 	}
-	var claim infrav1.Metal3DataClaim
-	if err := client.IgnoreNotFound(reader.Get(ctx, types.NamespacedName{Namespace: data.Namespace, Name: name}, &claim)); err != nil {
-		return false, fmt.Errorf("read Metal3DataClaim %s: %w", name, err)
+	if err := client.IgnoreNotFound(reader.Get(ctx, types.NamespacedName{Namespace: data.Namespace, Name: name}, claim)); err != nil {
+		return claim, false, fmt.Errorf("read Metal3DataClaim %s: %w", name, err)
 	}
-	return claim.UID == "" || !MadeFor(data, &claim), nil
+	return claim, MadeFor(data, claim), nil
 }

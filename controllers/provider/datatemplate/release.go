@@ -157,8 +157,8 @@ func (r *Reconciler) releaseOrphans(ctx context.Context, s *scope) error {
 			!slices.Contains(data.Finalizers, infrav1.DataClaimFinalizer) {
 			continue
 		}
-		gone, err := ClaimGone(ctx, r.Live, data)
-		if err == nil && gone {
+		_, exists, err := ClaimOf(ctx, r.Live, data)
+		if err == nil && !exists {
 			err = r.releaseData(ctx, data)
 		}
 		failed = errors.Join(failed, err)

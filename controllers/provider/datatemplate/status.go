@@ -107,14 +107,15 @@ func waitFor(claim *infrav1.Metal3DataClaim, data string) {
 }
 
 // repeat copies to the claim what its Metal3Data reports, so that the claim shows what is wrong
-// with template, pools or host. An address that has not come yet is no fault.
+// with template, pools or host. A host or an address that has not come yet is no fault.
 func repeat(claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
 	ready := capiconditions.Get(data, infrav1.ReadyCondition)
 	if ready == nil || nameOf(claim.Status.RenderedData) != data.Name {
 		return
 	}
 	claim.Status.ErrorMessage = data.Status.ErrorMessage
-	if ready.Reason == infrav1.WaitingForAddressesReason {
+	switch ready.Reason {
+	case infrav1.WaitingForHostClaimReason, infrav1.WaitingForAddressesReason:
 		waitFor(claim, data.Name)
 		return
 	}

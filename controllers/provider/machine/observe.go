@@ -226,7 +226,7 @@ func readDataClaim(ctx context.Context, reader client.Reader, machine *infrav1.M
 
 // dataFacts reads a Metal3DataClaim and the Metal3Data that it names. The name alone proves nothing: it is
 // written down before the Metal3Data is made, and may turn out to be that of another machine's, with the
-// secrets of its server. Only the Metal3Data reports that an address has not come yet.
+// secrets of its server. Only the Metal3Data reports that a host or an address has not come yet.
 func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) DataFacts {
 	facts := DataFacts{
 		ClaimExists: true,
@@ -237,19 +237,19 @@ func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) DataFact
 		facts.Template = template.Name
 	}
 	facts.Reason, facts.Message = complaint(claim, claim.Status.ErrorMessage)
-	if !datatemplate.MadeFor(&data, claim) {
-		return facts
+	if datatemplate.MadeFor(&data, claim) {
+		facts.Name = data.Name
+		facts.Ready = ptr.Deref(data.Status.Ready, false) && data.DeletionTimestamp.IsZero()
+		if reason, message := complaint(&data, data.Status.ErrorMessage); reason != "" {
+			facts.Reason, facts.Message = reason, message // that of the claim is older
+		}
 	}
-	facts.Name = data.Name
-	facts.Ready = ptr.Deref(data.Status.Ready, false) && data.DeletionTimestamp.IsZero()
-	switch reason, message := complaint(&data, data.Status.ErrorMessage); {
-	case facts.Ready:
+	if facts.Ready {
 		facts.MetaData, facts.NetworkData = firstName(data.Spec.MetaData, ""), firstName(data.Spec.NetworkData, "")
-		facts.Reason, facts.Message = "", ""
-	case reason == infrav1.WaitingForAddressesReason:
-		facts.Reason, facts.Message = "", "" // the message of the claim is older
-	case message != "":
-		facts.Reason, facts.Message = reason, message
+	}
+	switch facts.Reason {
+	case infrav1.WaitingForHostClaimReason, infrav1.WaitingForAddressesReason, infrav1.WaitingForMetal3DataReason:
+		facts.Reason, facts.Message = "", "" // the machine words that itself: each would be a write
 	}
 	return facts
 }

@@ -188,8 +188,8 @@ func asksEarly(o Observed, p *Plan) {
 // hosts.
 func whyUnbound(claim claims.State) string {
 	switch {
-	case claim.Message == "":
-		return "Waiting for the hostclaim manager to look at the HostClaim"
+	case claim.Message == "", claim.Binding:
+		return "Waiting for the hostclaim manager to bind a host"
 	case claim.Reason == bmov1alpha1.NoBareMetalHostReason:
 		return claim.Message + ". The first host that fits will be bound: " +
 			"have one freed or added, or ask for others with hostSelector and failureDomain in a new template"

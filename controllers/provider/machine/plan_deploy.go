@@ -31,6 +31,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // ociScheme begins the URL of an image in a registry, which alone can need credentials.
@@ -195,7 +196,7 @@ func deploysImage(o Observed, p *Plan) bool {
 		})
 		return false
 	}
-	reason, message := infrav1.ProvisioningReason, "Waiting for the host to be provisioned"
+	reason, message := infrav1.ProvisioningReason, text.Provisioning
 	if o.Claim.Phase == claims.Failed {
 		reason = o.Claim.Reason
 	}

@@ -59,7 +59,7 @@ func Release(o Observed) ReleasePlan {
 	case o.Claim.Phase != claims.Absent:
 		p.DeleteClaim = !o.Claim.Deleting
 		message := fmt.Sprintf("Waiting for HostClaim %q to be released", o.Claim.Name)
-		if o.Claim.Deleting && o.Claim.Message != "" {
+		if o.Claim.Deleting && o.Claim.Message != "" && !onItsWay(o.Claim.Reason) {
 			message += ": " + o.Claim.Message
 		}
 		p.Waits = []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.DeprovisioningReason, message)}
@@ -69,6 +69,17 @@ func Release(o Observed) ReleasePlan {
 		p.Done, p.ReleaseData = true, o.Data.ClaimExists && o.Data.ClaimHeld
 	}
 	return p
+}
+
+// onItsWay reports whether the host of a deleted claim goes through the steps that each host does. The machine
+// does not repeat them.
+func onItsWay(reason string) bool {
+	switch reason {
+	case infrav1.HostDeprovisioningReason, infrav1.HostPoweringOffReason, bmov1alpha1.HostClaimDeletingReason:
+		return true
+	default:
+		return false
+	}
 }
 
 // kept returns what a machine waits for while its claim is reserved.

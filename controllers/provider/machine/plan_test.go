@@ -155,7 +155,7 @@ func TestNext(t *testing.T) {
 	inRow := func(row string, soft bool) Plan {
 		c := claim(nil)
 		c.FailureDomain, c.SoftFailureDomain = row, soft
-		return asks(c, noHost("HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"))
+		return asks(c, noHost("HostClaimNotBound", "Waiting for the hostclaim manager to bind a host"))
 	}
 	external := asks(claim(&claims.Deployment{CustomDeploy: &bmov1alpha1.CustomDeploy{Method: "own"}, UserData: "boot", MetaData: "meta"}), isBound,
 		hasClaim, holding("Metal3DataReady", "SecretsSetExternally"), waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"))

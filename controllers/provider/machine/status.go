@@ -132,7 +132,11 @@ func reportMove(s *scope) {
 	} else {
 		capiconditions.Delete(s.Machine, infrav1.MovableCondition)
 	}
-	blockMove(s.Machine, local && claims.BlocksMove(s.hostClaim))
+	blocks := local && claims.BlocksMove(s.hostClaim)
+	if blocks && !claims.Read(s.hostClaim).HasHost() {
+		return // nothing runs yet: the annotation is written with the name of the host
+	}
+	blockMove(s.Machine, blocks)
 }
 
 // blockMove puts on the machine the annotation whose removal clusterctl waits for, or takes off
@@ -209,7 +213,7 @@ func reportPlan(machine *infrav1.Metal3Machine, plan Plan) {
 // reportData names the secrets of the server and where they came from.
 func reportData(s *scope) {
 	secrets := s.plan.Secrets
-	if s.Data.Name != "" {
+	if s.Data.Name != "" && s.Claim.HasHost() { // else the data waits for the host as the machine does
 		s.Machine.Status.RenderedData = &infrav1.Metal3ObjectRef{
 			Namespace: s.Machine.Namespace,
 			Name:      s.Data.Name,

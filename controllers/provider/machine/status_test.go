@@ -284,12 +284,17 @@ func TestReportMove(t *testing.T) {
 	const blockMove, ours, theirs = "clusterctl.cluster.x-k8s.io/block-move", "capm3-metal3machine", "hostclaim-manager"
 	waits := condition("hostclaim.metal3.io/Movable", "False", "HostNotAtRest", "the server is provisioned")
 	claim := func(blocked bool, said ...metav1.Condition) *bmov1alpha1.HostClaim {
-		c := &bmov1alpha1.HostClaim{Status: bmov1alpha1.HostClaimStatus{Conditions: said}}
+		c := &bmov1alpha1.HostClaim{Status: bmov1alpha1.HostClaimStatus{
+			Conditions:    append(said, condition("Associated", "True", "BareMetalHostAssociated", "")),
+			BareMetalHost: &bmov1alpha1.ObjectReference{Namespace: "n", Name: "h"},
+		}}
 		if blocked {
 			c.Annotations = map[string]string{blockMove: theirs}
 		}
 		return c
 	}
+	unbound := claim(true)
+	unbound.Status.BareMetalHost = nil
 	tests := map[string]struct {
 		claim  *bmov1alpha1.HostClaim
 		remote bool
@@ -299,6 +304,7 @@ func TestReportMove(t *testing.T) {
 		says   []metav1.Condition
 	}{
 		"a claim that must not be moved keeps its machine": {claim: claim(true), want: ours},
+		"a claim whose host is being bound does not yet":   {claim: unbound},
 		"a claim that waits says why on its machine":       {claim: claim(true, waits), before: ours, want: ours, says: []metav1.Condition{waits}},
 		"a claim that is ready lets its machine go":        {claim: claim(false), before: ours},
 		"a machine that a user blocks stays blocked":       {claim: claim(false), before: "by hand", want: "by hand"},
