@@ -366,7 +366,7 @@ func stateMessage(host *bmov1alpha1.BareMetalHost) string {
 func goesOn(host *bmov1alpha1.BareMetalHost) bool {
 	switch host.Status.Provisioning.State {
 	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StatePreparing:
-		return binding.HasPayload(host)
+		return binding.HasPayload(host) && host.Spec.Online // nothing is written to a server that is to be off
 	default:
 		return host.Status.Provisioning.State == bmov1alpha1.StateProvisioning
 	}

@@ -58,6 +58,13 @@ func newHost(namespace string, edits ...func(*bmov1alpha1.BareMetalHost)) *bmov1
 	return h
 }
 
+// written is a host that knows what to write; online is one that is to be on or off.
+func written(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
+
+func online(on bool) func(*bmov1alpha1.BareMetalHost) {
+	return func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = on }
+}
+
 func withImage(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
 
 func running(h *bmov1alpha1.BareMetalHost) {
@@ -176,6 +183,14 @@ func TestStatusOf(t *testing.T) {
 			want: boundConditions(map[string]string{
 				"AvailableForProvisioning": "True/Available", "Provisioned": "False/NotProvisioned", "Ready": "False/NotProvisioned",
 			}), host: host,
+		},
+		"is on its way to the image": {
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", written, online(true)), hardware: facts},
+			want:  boundConditions(map[string]string{"AvailableForProvisioning": "True/Available", "Provisioned": "False/Provisioning", "Ready": "False/Provisioning"}), host: host,
+		},
+		"is told what to write, and to be off": {
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", written, online(false)), hardware: facts},
+			want:  boundConditions(map[string]string{"AvailableForProvisioning": "True/Available", "Provisioned": "False/NotProvisioned", "Ready": "False/NotProvisioned"}), host: host,
 		},
 		"is provisioning": {
 			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning)), hardware: facts},

@@ -120,7 +120,8 @@ type scope struct {
 	claims    []addressClaim
 	steps     []poolStep
 	addresses map[metadata.AddressRef]metadata.Address
-	// untold means that the wait passes in a moment, or that the machine reports it. It is not worth a write.
+	// untold means that the wait passes in a moment, or that the machine reports it: it is not worth a write, unless
+	// something outdated is told.
 	untold bool
 	// again is when a claim that was held back may be made, if nothing wakes the Metal3Data before.
 	again time.Time
@@ -209,7 +210,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, wait conditions.Wait,
 	if patch.IsConflict(err) {
 		return ctrl.Result{}, err
 	}
-	if s.paused() || !s.released() && !s.untold {
+	if s.paused() || !s.released() && (!s.untold || outdated(s.data)) {
 		report(s, wait, err)
 	}
 	if _, failed := patch.Changes(ctx, r.Client, s.before, s.data); failed != nil {

@@ -74,6 +74,14 @@ func report(s *scope, wait conditions.Wait, err error) {
 	}
 }
 
+// outdated reports whether the status tells what does not hold while the Metal3Data waits. One that is rendered
+// may go without a word.
+func outdated(data *infrav1.Metal3Data) bool {
+	ready := capiconditions.Get(data, infrav1.ReadyCondition)
+	holds := ready == nil || ready.Status == metav1.ConditionTrue && !data.DeletionTimestamp.IsZero()
+	return !holds || capiconditions.IsTrue(data, infrav1.PausedCondition)
+}
+
 // readiness sums up the pass in one condition. An error without a message for the user leaves
 // the last condition.
 func readiness(s *scope, wait conditions.Wait, err error) metav1.Condition {

@@ -114,12 +114,17 @@ func repeat(claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
 		return
 	}
 	claim.Status.ErrorMessage = data.Status.ErrorMessage
-	switch ready.Reason {
-	case infrav1.WaitingForHostClaimReason, infrav1.WaitingForAddressesReason:
+	if ComesByItself(ready.Reason) {
 		waitFor(claim, data.Name)
 		return
 	}
 	setReady(claim, ready.Status, ready.Reason, ready.Message)
+}
+
+// ComesByItself reports whether a Metal3Data with this reason waits for what each one waits for: a host and
+// addresses. Neither its claim nor its machine repeats that.
+func ComesByItself(reason string) bool {
+	return reason == infrav1.WaitingForHostClaimReason || reason == infrav1.WaitingForAddressesReason
 }
 
 // finish writes what the pass has found out about the template, and lets a deleted one go once no claim or

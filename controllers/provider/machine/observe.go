@@ -247,8 +247,7 @@ func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) DataFact
 	if facts.Ready {
 		facts.MetaData, facts.NetworkData = firstName(data.Spec.MetaData, ""), firstName(data.Spec.NetworkData, "")
 	}
-	switch facts.Reason {
-	case infrav1.WaitingForHostClaimReason, infrav1.WaitingForAddressesReason, infrav1.WaitingForMetal3DataReason:
+	if facts.Reason == infrav1.WaitingForMetal3DataReason || datatemplate.ComesByItself(facts.Reason) {
 		facts.Reason, facts.Message = "", "" // the machine words that itself: each would be a write
 	}
 	return facts

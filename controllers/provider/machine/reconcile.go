@@ -52,6 +52,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
@@ -227,6 +228,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 func (r *Reconciler) reconcilePaused(ctx context.Context, s *scope) (err error) {
 	clusterPaused := s.Cluster != nil && ptr.Deref(s.Cluster.Spec.Paused, false)
 	s.hostClaim, err = r.HostClaims.Pause(ctx, s.Machine, clusterPaused)
+	s.Claim = claims.Read(s.hostClaim)
 	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationSetFailedReason,
 		"The HostClaim of the machine cannot be paused", err)
 }

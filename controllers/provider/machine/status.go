@@ -133,8 +133,8 @@ func reportMove(s *scope) {
 		capiconditions.Delete(s.Machine, infrav1.MovableCondition)
 	}
 	blocks := local && claims.BlocksMove(s.hostClaim)
-	if blocks && !claims.Read(s.hostClaim).HasHost() {
-		return // nothing runs yet: the annotation is written with the name of the host
+	if blocks && !s.Claim.HasHost() && !s.paused() {
+		return // nothing runs yet: the annotation is written with the name of the host, or before a move
 	}
 	blockMove(s.Machine, blocks)
 }

@@ -299,12 +299,14 @@ func TestReportMove(t *testing.T) {
 		claim  *bmov1alpha1.HostClaim
 		remote bool
 		unseen bool
+		paused bool
 		before string
 		want   string
 		says   []metav1.Condition
 	}{
 		"a claim that must not be moved keeps its machine": {claim: claim(true), want: ours},
 		"a claim whose host is being bound does not yet":   {claim: unbound},
+		"before a move it does":                            {claim: unbound, paused: true, want: ours},
 		"a claim that waits says why on its machine":       {claim: claim(true, waits), before: ours, want: ours, says: []metav1.Condition{waits}},
 		"a claim that is ready lets its machine go":        {claim: claim(false), before: ours},
 		"a machine that a user blocks stays blocked":       {claim: claim(false), before: "by hand", want: "by hand"},
@@ -316,7 +318,10 @@ func TestReportMove(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := started(func(p *scope) {
-				p.hostClaim = tt.claim
+				p.hostClaim, p.Claim = tt.claim, claims.Read(tt.claim)
+				if tt.paused {
+					p.Cluster = &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+				}
 				if tt.remote {
 					p.Remote = &claims.Remote{}
 				}
