@@ -17,10 +17,13 @@ limitations under the License.
 package apitest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +34,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 // patience is how long the server may take to start and to stop. It takes seconds on
@@ -145,6 +150,27 @@ func (s *Server) Kubeconfig() []byte { return s.environment.KubeConfig }
 // tokens with it that are almost expired, which the API server does not issue.
 func (s *Server) TokenKey() ([]byte, error) {
 	return os.ReadFile(filepath.Join(s.environment.ControlPlane.GetAPIServer().CertDir, "sa-signer.key"))
+}
+
+// Stored is an object of a CRD as etcd holds it, in JSON, by the parts of its key.
+func (s *Server) Stored(t *testing.T, key ...string) []byte {
+	t.Helper()
+	question, err := json.Marshal(map[string][]byte{"key": []byte("/registry/" + strings.Join(key, "/"))})
+	expect.Must(t, err == nil, "%v", err)
+	at := s.environment.ControlPlane.Etcd.URL.JoinPath("v3", "kv", "range")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at.String(), bytes.NewReader(question))
+	expect.Must(t, err == nil, "%v", err)
+	response, err := http.DefaultClient.Do(request)
+	expect.Must(t, err == nil, "ask etcd: %v", err)
+	defer response.Body.Close()
+	var answer struct {
+		KVs []struct {
+			Value []byte `json:"value"`
+		} `json:"kvs"`
+	}
+	err = json.NewDecoder(response.Body).Decode(&answer)
+	expect.Must(t, err == nil && len(answer.KVs) == 1, "etcd answers %s with %d objects, error %v", response.Status, len(answer.KVs), err)
+	return answer.KVs[0].Value
 }
 
 // Namespace creates a namespace for one test and returns its name.

@@ -73,10 +73,10 @@ func TestManagers(t *testing.T) {
 				{patched, on(infraGroup, "metal3clusters", "metal3machines", "metal3datatemplates", "metal3dataclaims", "metal3datas", "metal3remediations"), in(tenantA, tenantB, everywhere)},
 				{status, on(infraGroup, "metal3clusters/status", "metal3machines/status", "metal3datatemplates/status", "metal3dataclaims/status", "metal3datas/status", "metal3remediations/status"), in(tenantA, tenantB)},
 				{[]string{"create", "delete"}, on(infraGroup, "metal3dataclaims", "metal3datas"), in(tenantA, tenantB)},
+				{patched, on(infraGroup, "metal3clustertemplates", "metal3machinetemplates", "metal3remediationtemplates"), in(everywhere)}, // to store them anew
 			},
 			denied: []rights{
-				{[]string{"create", "delete", "deletecollection"}, on(infraGroup, "metal3clusters", "metal3machines", "metal3machinetemplates", "metal3datatemplates", "metal3remediations"), anywhere},
-				{all, on(infraGroup, "metal3remediationtemplates"), anywhere},
+				{[]string{"create", "delete", "deletecollection"}, on(infraGroup, "metal3clusters", "metal3machines", "metal3machinetemplates", "metal3datatemplates", "metal3remediations", "metal3clustertemplates", "metal3remediationtemplates"), anywhere},
 			},
 		},
 		"the provider manager claims hosts and reads what is published of them": {

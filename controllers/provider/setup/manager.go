@@ -18,6 +18,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/client-go/rest"
@@ -57,7 +58,7 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err := addControllers(ctx, mgr, o); err != nil {
 		return nil, err
 	}
-	if err := addExtension(mgr, o); err != nil {
+	if err := errors.Join(addMigrator(ctx, mgr, o), addExtension(mgr, o)); err != nil {
 		return nil, err
 	}
 	return mgr, o.AddServers(mgr, webhooks.SetupWithManager)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
@@ -60,6 +61,10 @@ type Options struct {
 	// RuntimeExtensionPort is where Cluster API's hooks for updates in place are served, with
 	// the certificate of the webhooks; 0 means that none are served.
 	RuntimeExtensionPort int
+	// FastTrack is what CAPM3 takes for all hosts from its environment. It is refused.
+	FastTrack bool
+	// SkipCRDMigrationPhases are the phases in which objects are not migrated to the storage version of their CRD.
+	SkipCRDMigrationPhases []string
 	// Concurrency is how many objects of a kind are reconciled at a time.
 	Concurrency Concurrency
 }
@@ -104,7 +109,18 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"How long the server of a machine that is replaced is kept for the next machine, where nodeReuse of the template asks for that.")
 	fs.IntVar(&o.RuntimeExtensionPort, "runtime-extension-port", 0,
 		"Port of the runtime extension by which Cluster API updates machines in place, with the certificate of the webhooks; 0 for none.")
+	fs.StringSliceVar(&o.SkipCRDMigrationPhases, "skip-crd-migration-phases", nil,
+		"Phases of the migration of stored objects that are left out: All, StorageVersionMigration or CleanupManagedFields.")
+	fs.BoolVar(&o.FastTrack, "fast-track", false, "CAPM3_FAST_TRACK of CAPM3. True is refused: the hosts that stay on are annotated.")
 	o.Concurrency.addFlags(fs)
+	addFormerFlags(fs)
+}
+
+// addFormerFlags adds the flags of CAPM3 that are accepted with a warning, since nothing here needs them.
+func addFormerFlags(fs *pflag.FlagSet) {
+	const labelSync = "metal3labelsync-concurrency"
+	fs.Int(labelSync, 0, "Without effect.")
+	_ = fs.MarkDeprecated(labelSync, "it has no effect here, labels are synchronized with the Metal3Machine: remove it") // fails for unknown flags only
 }
 
 func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
@@ -129,12 +145,15 @@ func (o Options) Validate() error {
 	c := o.Concurrency
 	_, denied := parseAddresses(o.IdentityDenied)
 	_, workload := parseAddresses(o.WorkloadDenied)
-	return errors.Join(o.Options.Validate(),
+	_, phases := o.skippedPhases()
+	return errors.Join(o.Options.Validate(), phases,
 		manager.Check(workload == nil, "--workload-denied-addresses: %v", workload),
 		manager.Check(denied == nil, "--identity-denied-addresses: %v", denied),
 		manager.Check(o.RuntimeExtensionPort >= 0 && o.RuntimeExtensionPort <= 65535, "--runtime-extension-port=%d is no port", o.RuntimeExtensionPort),
 		manager.Check(o.RuntimeExtensionPort == 0 || (o.RuntimeExtensionPort != o.WebhookPort && o.WebhookCertDir != ""),
 			"--runtime-extension-port needs a port of its own, and --webhook-cert-dir"),
+		manager.Check(!o.FastTrack, "--fast-track (CAPM3_FAST_TRACK) is set for each host here: remove it, and annotate the hosts that "+
+			"stay on in the pool with %s=true", infrav1.FastTrackAnnotation),
 		manager.Check(o.NodeReuseTimeout > 0, "--node-reuse-timeout must be positive"),
 		manager.Check(o.WorkloadConnections > 0, "--workload-connections-per-namespace must be at least 1"),
 		manager.Check(o.ReadRate > 0, "--read-rate-per-namespace must be at least 1"),

@@ -19,6 +19,7 @@ package setup
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -34,6 +35,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(
 		clientgoscheme.AddToScheme,
+		apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme,
 		bootstrapv1.AddToScheme,
 		capipamv1.AddToScheme,

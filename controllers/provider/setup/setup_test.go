@@ -88,7 +88,15 @@ func TestValidate(t *testing.T) {
 		"hooks are served on a port of their own":    {flags: []string{"--runtime-extension-port=9443"}, want: []string{"--runtime-extension-port needs a port of its own, and --webhook-cert-dir"}},
 		"a port of hooks is a port":                  {flags: []string{"--runtime-extension-port=-1"}, want: []string{"--runtime-extension-port=-1 is no port"}},
 		"a server is kept for some time":             {flags: []string{"--node-reuse-timeout=0"}, want: []string{"--node-reuse-timeout must be positive"}},
-		"other clusters may be anywhere":             {flags: []string{"--identity-denied-addresses="}},
+		"a flag that CAPM3 has is passed over":       {flags: []string{"--metal3labelsync-concurrency=5"}},
+		"servers stay on where their host says so":   {flags: []string{"--fast-track"}, want: []string{"remove it, and annotate the hosts"}},
+		"phases that Cluster API names are skipped":  {flags: []string{"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields"}},
+		"all phases of a migration are skipped":      {flags: []string{"--skip-crd-migration-phases=All"}},
+		"a phase is one that exists": {
+			flags: []string{"--skip-crd-migration-phases=Cleanup"},
+			want:  []string{`--skip-crd-migration-phases: "Cleanup" is none of All, StorageVersionMigration and CleanupManagedFields`},
+		},
+		"other clusters may be anywhere": {flags: []string{"--identity-denied-addresses="}},
 		"an address is one": {
 			flags: []string{"--identity-denied-addresses=local,example.org"},
 			want:  []string{`--identity-denied-addresses: "example.org"`},
