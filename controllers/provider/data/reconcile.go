@@ -121,8 +121,8 @@ type scope struct {
 	steps     []poolStep
 	addresses map[metadata.AddressRef]metadata.Address
 	// untold means that the wait passes in a moment, or that the machine reports it: it is not worth a write, unless
-	// something outdated is told.
-	untold bool
+	// something outdated is told. leaves means that the Metal3Data goes, or will go with its machine.
+	untold, leaves bool
 	// again is when a claim that was held back may be made, if nothing wakes the Metal3Data before.
 	again time.Time
 }
@@ -186,7 +186,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (conditions.
 		return conditions.Wait{}, err
 	}
 	if exists {
-		s.untold = !claim.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer)
+		s.leaves, s.untold = true, !claim.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer)
 		return waiting(infrav1.DeletingReason,
 			"Waiting for Metal3DataClaim %q to be deleted; it stays while its machine exists", datatemplate.ClaimName(s.data)), nil
 	}
@@ -210,7 +210,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, wait conditions.Wait,
 	if patch.IsConflict(err) {
 		return ctrl.Result{}, err
 	}
-	if s.paused() || !s.released() && (!s.untold || outdated(s.data)) {
+	if s.paused() || !s.released() && (!s.untold || outdated(s.data, s.leaves)) {
 		report(s, wait, err)
 	}
 	if _, failed := patch.Changes(ctx, r.Client, s.before, s.data); failed != nil {
@@ -274,6 +274,7 @@ func (r *Reconciler) readMachine(ctx context.Context, s *scope) (conditions.Wait
 		return conditions.Wait{}, err
 	}
 	if !found || s.metal3Machine.UID != owner.UID {
+		s.leaves, s.untold = true, true // its claim goes now
 		return waiting(infrav1.OwnerNotFoundReason, "Metal3Machine %q of this Metal3Data does not exist any more", owner.Name), nil
 	}
 	s.machine, err = util.GetOwnerMachine(ctx, r.Client, s.metal3Machine.ObjectMeta)

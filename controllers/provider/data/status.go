@@ -75,10 +75,10 @@ func report(s *scope, wait conditions.Wait, err error) {
 }
 
 // outdated reports whether the status tells what does not hold while the Metal3Data waits. One that is rendered
-// may go without a word.
-func outdated(data *infrav1.Metal3Data) bool {
+// may leave without a word.
+func outdated(data *infrav1.Metal3Data, leaves bool) bool {
 	ready := capiconditions.Get(data, infrav1.ReadyCondition)
-	holds := ready == nil || ready.Status == metav1.ConditionTrue && !data.DeletionTimestamp.IsZero()
+	holds := ready == nil || ready.Status == metav1.ConditionTrue && leaves
 	return !holds || capiconditions.IsTrue(data, infrav1.PausedCondition)
 }
 

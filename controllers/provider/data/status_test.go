@@ -131,25 +131,22 @@ func TestOutdated(t *testing.T) {
 		return []metav1.Condition{condition(infrav1.ReadyCondition, status, "Any", "")}
 	}
 	tests := map[string]struct {
-		told    []metav1.Condition
-		deleted bool
-		want    bool
+		told   []metav1.Condition
+		leaves bool
+		want   bool
 	}{
 		"nothing was told":                        {},
 		"a fault that was mended":                 {told: ready("False"), want: true},
 		"secrets that are to be rendered again":   {told: ready("True"), want: true},
-		"secrets that go with the machine":        {told: ready("True"), deleted: true},
-		"a fault of data that goes":               {told: ready("False"), deleted: true, want: true},
+		"secrets that go with the machine":        {told: ready("True"), leaves: true},
+		"a fault of data that goes":               {told: ready("False"), leaves: true, want: true},
 		"a pause that ended before it was ready":  {told: []metav1.Condition{condition(infrav1.PausedCondition, "True", "Paused", "")}, want: true},
 		"a start that was told, before the first": {told: []metav1.Condition{condition(infrav1.PausedCondition, "False", "NotPaused", "")}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			data := &infrav1.Metal3Data{Status: infrav1.Metal3DataStatus{Conditions: tt.told}}
-			if tt.deleted {
-				data.DeletionTimestamp = ptr.To(metav1.Now())
-			}
-			expect.Equal(t, tt.want, outdated(data))
+			expect.Equal(t, tt.want, outdated(data, tt.leaves))
 		})
 	}
 }
