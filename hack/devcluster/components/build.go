@@ -33,10 +33,10 @@ import (
 // every core by itself; more would only cost memory.
 const parallel = 2
 
-// Clients builds kubectl and clusterctl, of the versions that fit, and returns the folders that
+// Clients builds kubectl with our plugin and clusterctl, of the versions that fit, and returns the folders that
 // they lie in, as PATH has them.
 func (r Repo) Clients(ctx context.Context, out *console.Printer) (string, error) {
-	names := []string{Kubectl, Clusterctl}
+	names := []string{Kubectl, Clusterctl, Plugin}
 	if err := r.Build(ctx, out, names...); err != nil {
 		return "", err
 	}

@@ -39,6 +39,7 @@ const (
 	HostClaimManager      = "hostclaim-manager"
 	HostSim               = "hostsim"
 	Tenant                = "tenant"
+	Plugin                = "kubectl-metal3"
 	wrapperFolder         = "hack/devcluster/components/"
 	kubernetesModule      = "k8s.io/kubernetes"
 	clusterAPIModule      = "sigs.k8s.io/cluster-api"
@@ -89,6 +90,7 @@ func Table() []Component {
 		{HostClaimManager, "", ".", "./cmd/hostclaim-manager"},
 		{HostSim, "", "test", "./tools/hostsim"},
 		{Tenant, "", ".", "./hack/tenant"},
+		{Plugin, "", ".", "./cmd/kubectl-metal3"},
 	}
 }
 

@@ -153,6 +153,7 @@ and where the hosts are; there is no cluster and no machine:
   export KUBECONFIG=%[5]s
   kubectl get hostclaims,hardwaredata -n %[6]s
   kubectl get baremetalhosts -n %[7]s
+  kubectl metal3 pool -n %[7]s
   kubectl get role,rolebinding,resourcequota -n %[6]s   # nothing counts a quota in a dev cluster
 The tokens of this demo are good for a day.
 Logs: %[8]s %[9]s

@@ -98,6 +98,7 @@ Look around, as the administrator:
   kubectl get machines,metal3machines,hostclaims -A
   kubectl get baremetalhosts -n %[3]s
   kubectl get hardwaredata -n %[4]s -o yaml
+  kubectl metal3 pool -n %[3]s
 or as tenant b, who sees neither hosts nor tenant a:
   kubectl --kubeconfig %[5]s get machines,hostclaims
   clusterctl --kubeconfig %[5]s describe cluster b -n %[7]s
