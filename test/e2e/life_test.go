@@ -87,6 +87,12 @@ func TestMachinesLiveOn(t *testing.T) {
 				l.beside(t, hosts)
 				l.isUncleaned(t, hosts)
 			})
+			t.Run("in another cluster, of a class", func(t *testing.T) {
+				t.Parallel()
+				l := newLifeStory(t, hosts, story.Cluster{Name: "far-classed", ControlPlanes: 1, Workers: 1, Subnet: 118, Identity: "hosts"})
+				l.away(t, hosts)
+				l.isOfClass(t)
+			})
 			t.Run("in another cluster", func(t *testing.T) {
 				t.Parallel()
 				l := newLifeStory(t, hosts, story.Cluster{Name: "away", Workers: 2, Subnet: 116, Identity: "hosts"})

@@ -58,5 +58,19 @@ func BringClass(
 func (c Cluster) CreateOfClass(
 	ctx context.Context, repo components.Repo, tenant *Tenant, changes ...func(*unstructured.Unstructured),
 ) error {
+	if c.Identity != "" {
+		changes = append(changes, c.identifies)
+	}
 	return c.create(ctx, repo, tenant, "cluster-template-topology.yaml", changes...)
+}
+
+// identifies has a cluster of the class find its servers by an identityRef.
+func (c Cluster) identifies(object *unstructured.Unstructured) {
+	if object.GetKind() != "Cluster" {
+		return
+	}
+	path := []string{"spec", "topology", "variables"}
+	variables, _, _ := unstructured.NestedSlice(object.Object, path...) // of our own template
+	identity := map[string]any{"name": "identityRef", "value": map[string]any{"name": c.Identity}}
+	_ = unstructured.SetNestedSlice(object.Object, append(variables, identity), path...)
 }
