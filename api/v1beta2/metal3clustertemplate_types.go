@@ -25,7 +25,7 @@ import (
 type Metal3ClusterTemplateSpec struct {
 	// template is the Metal3Cluster to be made.
 	// +required
-	Template Metal3ClusterTemplateResource `json:"template,omitempty,omitzero"`
+	Template Metal3ClusterTemplateResource `json:"template"`
 }
 
 // Metal3ClusterTemplateResource is the content of a Metal3Cluster that is made from a template.
@@ -54,7 +54,7 @@ type Metal3ClusterTemplate struct {
 
 	// spec is what the user wants.
 	// +required
-	Spec Metal3ClusterTemplateSpec `json:"spec,omitempty,omitzero"`
+	Spec Metal3ClusterTemplateSpec `json:"spec"`
 }
 
 // +kubebuilder:object:root=true

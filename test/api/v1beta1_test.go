@@ -178,6 +178,9 @@ networkData:
 		"an endpoint without a host is none": {
 			kind: "Metal3ClusterTemplate", old: `{template: {spec: {controlPlaneEndpoint: {host: "", port: 0}}}}`, want: "{template: {spec: {}}}",
 		},
+		"a template of clusters that says nothing": {
+			kind: "Metal3ClusterTemplate", old: "{template: {spec: {}}}", want: "{template: {spec: {}}}",
+		},
 		"a remediation that says nothing": {kind: "Metal3Remediation", old: "{}", want: "{}"},
 		"a template of remediations that says nothing": {
 			kind: "Metal3RemediationTemplate", old: "{template: {spec: {}}}", want: "{template: {spec: {}}}",
@@ -224,9 +227,15 @@ networkData:
 			if err := apply(t.Context(), again); err != nil || again.GetResourceVersion() != applied.GetResourceVersion() {
 				t.Errorf("applied again it changes: %v\n%s", err, cmp.Diff(applied.Object, again.Object))
 			}
-			want := newObject(t, test.kind, test.want)
-			if diff := cmp.Diff(content(t, want), content(t, inVersion(t, "v1beta2", sent))); diff != "" {
+			want, stored := newObject(t, test.kind, test.want), inVersion(t, "v1beta2", sent)
+			if diff := cmp.Diff(content(t, want), content(t, stored)); diff != "" {
 				t.Errorf("in v1beta2 (-want +got):\n%s", diff)
+			}
+			// What is stored must be valid, or no write of a controller passes.
+			before := stored.DeepCopy()
+			stored.SetLabels(map[string]string{"written": "again"})
+			if err := server.Client.Patch(t.Context(), stored, client.MergeFrom(before)); err != nil {
+				t.Errorf("written again in v1beta2: %v", err)
 			}
 			if diff := cmp.Diff(content(t, sent), content(t, inVersion(t, "v1beta1", sent))); diff != "" {
 				t.Errorf("in v1beta1 (-sent +got):\n%s", diff)
