@@ -44,6 +44,9 @@ type Wanted struct {
 	Remote *Remote
 	// ClusterName is the Cluster that the machine belongs to.
 	ClusterName string
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter of the machine, by which several
+	// managers share the work; empty means that it has none.
+	WatchFilter string
 	// Selector narrows down the hosts; nil means any host.
 	Selector *infrav1.HostSelector
 	// FailureDomain that the host must belong to; empty means any.
@@ -109,6 +112,9 @@ func (w Wanted) metadata() metav1.ObjectMeta {
 		Namespace: w.Owner.Namespace,
 		Name:      w.Name,
 		Labels:    map[string]string{clusterv1.ClusterNameLabel: w.ClusterName},
+	}
+	if w.WatchFilter != "" {
+		m.Labels[clusterv1.WatchLabel] = w.WatchFilter
 	}
 	if w.Remote == nil {
 		m.OwnerReferences = []metav1.OwnerReference{w.Owner.reference()}

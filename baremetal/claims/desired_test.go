@@ -71,6 +71,10 @@ func TestDesired(t *testing.T) {
 			given: Wanted{Name: "reserved-7", Owner: owner, ClusterName: "a"},
 			want:  bare(func(c *bmov1alpha1.HostClaim) { c.Name = "reserved-7" }),
 		},
+		"is for the manager that its machine is for": {
+			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", WatchFilter: "blue"},
+			want:  bare(func(c *bmov1alpha1.HostClaim) { c.Labels["cluster.x-k8s.io/watch-filter"] = "blue" }),
+		},
 		"spells operators in lower case and always lists values": {
 			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", Selector: &infrav1.HostSelector{
 				MatchLabels: map[string]string{"rack": "a1"},

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +45,9 @@ import (
 // their field managers, by which another controller is noticed. Of HardwareData only those that
 // we published are held, since baremetal-operator keeps one for every server, and with a hash
 // instead of the hardware. Namespaces are held as metadata. Secrets are in no cache at all.
+//
+// Claims for another manager, by the label of --watch-filter, are not held. That a claim does
+// not exist is believed from the API server alone, so the hosts of those are left to it.
 func CacheOptions(o Options) cache.Options {
 	ours := &client.ListOptions{}
 	client.HasLabels{infrav1.ClaimUIDLabel}.ApplyToList(ours)
@@ -51,7 +55,7 @@ func CacheOptions(o Options) cache.Options {
 		SyncPeriod:       &o.SyncPeriod,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&bmov1alpha1.HostClaim{}:     {Transform: stripClaim},
+			&bmov1alpha1.HostClaim{}:     {Label: watched(o), Transform: stripClaim},
 			&bmov1alpha1.HardwareData{}:  {Label: ours.LabelSelector, Transform: stripFacts},
 			&bmov1alpha1.BareMetalHost{}: {Transform: stripHost},
 		},
@@ -60,6 +64,14 @@ func CacheOptions(o Options) cache.Options {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
 	}
 	return options
+}
+
+// watched selects the objects that --watch-filter lets through; nil selects all.
+func watched(o Options) labels.Selector {
+	if o.WatchFilter == "" {
+		return nil
+	}
+	return labels.SelectorFromSet(labels.Set{clusterv1.WatchLabel: o.WatchFilter})
 }
 
 // foreignFacts adds a cache of the names of all HardwareData that we did not

@@ -68,7 +68,9 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err != nil {
 		return nil, err
 	}
-	labelMovedKinds(ctx, mgr.GetClient())
+	if o.Namespace == "" { // else the CRDs are another install's
+		labelMovedKinds(ctx, mgr.GetClient())
+	}
 	if err := manager.CountRights(ctx, mgr.GetClient(), metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 	}); err != nil {

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-base/logs"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
@@ -36,6 +37,9 @@ type Options struct {
 	Version bool
 	// Namespace restricts the manager to one namespace; empty means all.
 	Namespace string
+	// WatchFilter restricts the manager to objects with this value of the label
+	// cluster.x-k8s.io/watch-filter; empty means all.
+	WatchFilter string
 	// LeaderElection has only one of several managers work at a time.
 	LeaderElection LeaderElection
 	// API limits the requests to the cluster that the manager works in.
@@ -85,6 +89,8 @@ func NewOptions() Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Version, "version", false, "Print the version and exit.")
 	fs.StringVar(&o.Namespace, "namespace", "", "Namespace to watch; all namespaces if empty.")
+	fs.StringVar(&o.WatchFilter, "watch-filter", "",
+		"Value of the label cluster.x-k8s.io/watch-filter of the objects to reconcile; all objects if empty.")
 	fs.Float32Var(&o.API.QPS, "kube-api-qps", 300, "Requests per second to the API server, for each kind.")
 	fs.IntVar(&o.API.Burst, "kube-api-burst", 600, "Requests at once to the API server, for each kind.")
 	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Hour,
@@ -115,6 +121,7 @@ func (l *LeaderElection) addFlags(fs *pflag.FlagSet) {
 func (o Options) Validate() error {
 	l := o.LeaderElection
 	return errors.Join(
+		Check(len(validation.IsValidLabelValue(o.WatchFilter)) == 0, "--watch-filter=%s is no value of a label", o.WatchFilter),
 		Check(o.API.QPS > 0 && o.API.Burst > 0, "--kube-api-qps and --kube-api-burst must be positive"),
 		Check(o.WebhookPort >= 0 && o.WebhookPort <= 65535, "--webhook-port=%d is no port", o.WebhookPort),
 		Check(o.WebhookPort == 0 || o.WebhookCertDir != "", "--webhook-cert-dir is needed with webhooks"),

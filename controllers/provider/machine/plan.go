@@ -270,6 +270,7 @@ func wanted(o Observed) *claims.Wanted {
 		Owner:         claims.OwnerOf(o.Machine),
 		Remote:        o.Remote,
 		ClusterName:   o.Cluster.Name,
+		WatchFilter:   o.Machine.Labels[clusterv1.WatchLabel],
 		Selector:      o.Machine.Spec.HostSelector,
 		FailureDomain: o.Owner.Spec.FailureDomain,
 		Deployment:    o.Claim.Deployment,

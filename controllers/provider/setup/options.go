@@ -31,9 +31,6 @@ import (
 type Options struct {
 	manager.Options
 
-	// WatchFilter restricts the manager to objects with this value of the label
-	// cluster.x-k8s.io/watch-filter; empty means all.
-	WatchFilter string
 	// Workload limits the requests to each workload cluster.
 	Workload manager.Rate
 	// WorkloadDenied are the addresses that no kubeconfig of a workload cluster may lead
@@ -84,8 +81,6 @@ func NewOptions() Options {
 // those of the options.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Options.AddFlags(fs)
-	fs.StringVar(&o.WatchFilter, "watch-filter", "",
-		"Value of the label cluster.x-k8s.io/watch-filter of the objects to reconcile; all objects if empty.")
 	fs.BoolVar(&o.ClaimsByHostName, "enable-bmh-name-based-preallocation", false,
 		"Name claims on IPPools <host>-<pool>, so that a pool can hold an address for a host in advance.")
 	fs.Float32Var(&o.Workload.QPS, "clustercache-client-qps", 20, "Requests per second to each workload cluster.")
