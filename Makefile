@@ -22,9 +22,8 @@ DEVCLUSTER := go -C hack/devcluster run .
 GO_TEST := $(CURDIR)/hack/gotest.sh
 
 HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
-HOSTCLAIM_API := github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1
 GENERATED := $(wildcard api/v1beta?/zz_generated.deepcopy.go) config/crd/bases config/rbac/role.yaml \
-	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml \
+	config/hostclaim/rbac/role.yaml \
 	$(addprefix docs/reference/,conditions.md flags.md keys.md metrics.md) $(wildcard templates/cluster-template*.yaml)
 
 # The race detector watches the modules with goroutines, except for the suites on servers.
@@ -208,10 +207,6 @@ generate: bin/tools/controller-gen bin/tools/kustomize ## Generate deepcopy func
 		(cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) paths=./$$version/ output:object:dir=$(INTO)/api/$$version); \
 	done
 	cd api && $(CONTROLLER_GEN) crd:crdVersions=v1 paths=./... output:crd:dir=$(INTO)/config/crd/bases
-	@all=$$(mktemp -d); trap 'rm -rf "$$all"' EXIT; \
-	$(CONTROLLER_GEN) crd:crdVersions=v1,allowDangerousTypes=true paths=$(HOSTCLAIM_API) output:crd:dir=$$all; \
-	mkdir -p $(INTO)/config/hostclaim/crd/bases; \
-	cp $$all/metal3.io_host{claims,deploypolicies}.yaml $(INTO)/config/hostclaim/crd/bases/
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/provider/... \
 		output:rbac:dir=$(INTO)/config/rbac
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... \

@@ -40,7 +40,7 @@ func TestPrinterColumns(t *testing.T) {
 		}
 	}
 	selected := map[string]string{}
-	for _, pattern := range []string{"crd/bases/*.yaml", "hostclaim/crd/*.yaml"} {
+	for _, pattern := range []string{"crd/bases/*.yaml", "../controllers/hostclaim/setup/columns.yaml"} {
 		files, err := filepath.Glob(pattern)
 		expect.NoError(t, err)
 		for _, file := range files {

@@ -28,9 +28,7 @@ split() {
 	END { end() }'
 }
 cat -- "${components[@]}" | split "$dir/before"
-for folder in config/crd config/hostclaim/crd; do
-	bin/tools/kustomize build "$folder" | split "$dir/now"
-done
+bin/tools/kustomize build config/crd | split "$dir/now"
 status=0
 for old in "$dir"/before/*.yaml; do
 	crd=$(basename "$old")

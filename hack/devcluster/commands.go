@@ -106,7 +106,7 @@ func upCommand(s *settings) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&which, "managers", "all", "managers to run beside the control plane: none, third-party, all, simulated (all, and hostsim plays the hosts too, their power included), or a list with commas of these and of names")
+	cmd.Flags().StringVar(&which, "managers", "all", "managers to run beside the control plane: none, third-party, all, simulated (all, and hostsim plays the hosts too, their power included), all-bmo-0.14 (all, with CRDs and webhooks of baremetal-operator 0.14), or a list with commas of these and of names")
 	cmd.Flags().IntVar(&servers, "servers", 4, "how many servers to register in namespace "+pool+", with a policy for namespace tenant-a and a tenant there; only with all managers")
 	cmd.Flags().BoolVar(&audit, "audit", false, "have the API server log the requests of service accounts to logs/audit.log in the state folder")
 	return cmd

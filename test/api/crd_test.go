@@ -113,47 +113,6 @@ func TestIrregularPlural(t *testing.T) {
 	}
 }
 
-// Objects stay the same whichever project installs its CRDs last, baremetal-operator or this one.
-func TestSchemasOfUpstream(t *testing.T) {
-	for kind, theirs := range upstream {
-		t.Run(kind, func(t *testing.T) {
-			ours, found := crds[kind]
-			if !found {
-				t.Fatalf("config/hostclaim/crd has no %s", kind)
-			}
-			spec := *ours.Spec.DeepCopy()
-			for i := range spec.Versions {
-				spec.Versions[i].AdditionalPrinterColumns = nil
-			}
-			if diff := cmp.Diff(theirs.Spec, spec); diff != "" {
-				t.Errorf("(-baremetal-operator +ours):\n%s", diff)
-			}
-		})
-	}
-	if len(upstream) != 2 {
-		t.Errorf("baremetal-operator ships %d CRDs, want 2", len(upstream))
-	}
-}
-
-// The server holds our form of the two kinds, although baremetal-operator's was
-// installed before.
-func TestOurCRDsGoOverThoseOfUpstream(t *testing.T) {
-	for kind := range upstream {
-		t.Run(kind, func(t *testing.T) {
-			installed, want := apiextensionsv1.CustomResourceDefinition{}, crds[kind]
-			if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(&want), &installed); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want.Labels, installed.Labels); diff != "" {
-				t.Errorf("labels (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(want.Spec.Versions, installed.Spec.Versions); diff != "" {
-				t.Errorf("versions (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // Manifests and stored objects of CAPM3 are taken unchanged, by the schema and by
 // the webhooks; the server may add defaults and loses nothing.
 func TestObjectsOfCAPM3(t *testing.T) {

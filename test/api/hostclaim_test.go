@@ -36,7 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 )
 
-// The schemas of these kinds are baremetal-operator's; see TestSchemasOfUpstream.
+// The schemas of these kinds are baremetal-operator's.
 // The cases here are those that our two managers rely on.
 func TestHostClaim(t *testing.T) {
 	checkExamples(t, map[string]example{

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
@@ -36,19 +37,17 @@ import (
 
 var (
 	server harness.Server
-	// crds are the CRDs of both managers as config/ finishes them, by kind.
+	// crds are the CRDs of the provider as config/ finishes them, and those of claims and policies as the hostclaim
+	// manager completes them, by kind.
 	crds map[string]apiextensionsv1.CustomResourceDefinition
-	// upstream are the CRDs that baremetal-operator ships for the same kinds.
-	upstream map[string]apiextensionsv1.CustomResourceDefinition
 )
 
 func TestMain(m *testing.M) {
 	os.Exit(server.Run(finished{m}))
 }
 
-// finished runs the tests on the CRDs and webhooks of config/. The CRDs of
-// HostClaim and HostDeployPolicy go over the ones of baremetal-operator, as in a
-// cluster where both are installed.
+// finished runs the tests on the CRDs and webhooks of config/, and on the CRDs of HostClaim and
+// HostDeployPolicy of baremetal-operator.
 type finished struct{ tests *testing.M }
 
 func (f finished) Run() int {
@@ -86,22 +85,20 @@ func install(ctx context.Context, at harness.Webhooks) error {
 	if err != nil {
 		return err
 	}
-	provider, providerErr := manifests.Render(repo.Path("config", "crd"), nil)
-	hostclaim, hostclaimErr := manifests.Render(repo.Path("config", "hostclaim", "crd"), nil)
-	if err := errors.Join(providerErr, hostclaimErr, at.Serve(provider)); err != nil {
+	all, err := manifests.Render(repo.Path("config", "crd"), nil)
+	if err := errors.Join(err, at.Serve(all)); err != nil {
 		return err
 	}
-	ours := append(provider, hostclaim...)
-	if crds, err = byKind(ours); err != nil {
+	for _, crd := range theirs {
+		if err := setup.Complete(crd); err != nil {
+			return err
+		}
+		all = append(all, crd)
+	}
+	if crds, err = byKind(all); err != nil {
 		return err
 	}
-	if upstream, err = byKind(theirs); err != nil {
-		return err
-	}
-	if err := manifests.Apply(ctx, server.Client, theirs); err != nil {
-		return err
-	}
-	return manifests.Apply(ctx, server.Client, ours)
+	return manifests.Apply(ctx, server.Client, all)
 }
 
 func upstreamCRDs(ctx context.Context, repo components.Repo) ([]*unstructured.Unstructured, error) {

@@ -244,11 +244,8 @@ func (s *releaseStory) versions(t *testing.T) map[string]string {
 	return versions
 }
 
-// isUninstalled does on both sides what docs/upgrades.md has people do. Machines are on one of them only, and
-// clusterctl does not take their claims away.
+// isUninstalled does on both sides what docs/upgrades.md has people do. Machines are on one of them only.
 func (s *releaseStory) isUninstalled(t *testing.T) {
-	said, err := clusterctl(t, "delete", "--addon", "hostclaim", "--include-crd", "--config", s.config, "--kubeconfig", cluster.AdminKubeconfig(s.here.Dir))
-	expect.Must(t, err != nil && len(unsaid(said, "found existing objects")) == 0, "clusterctl ended with %v and said:\n%s", err, said)
 	for side, servers := range map[*side]int{s.here: s.cluster.ControlPlanes + s.cluster.Workers, s.there: 1} {
 		said, err := s.documented(t, side, "## Uninstall")
 		expect.Must(t, err == nil, "%v:\n%s", err, said)

@@ -18,9 +18,9 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -48,8 +48,8 @@ type side struct {
 	admin   client.Client
 	world   *world.World
 	history *history
-	// operator is baremetal-operator while it is stopped.
-	operator *manager.Running
+	// operator are the processes of baremetal-operator while it is stopped.
+	operator map[string]*manager.Running
 }
 
 // newSide starts a dev cluster like that of this package, with these managers.
@@ -93,10 +93,15 @@ func (s *side) watch(t *testing.T) {
 func (s *side) stopOperator(t *testing.T) {
 	t.Helper()
 	s.failurePolicy(t, admissionv1.Ignore)
-	expect.NoError(t, s.Group.StopOne(components.BareMetalOperator))
-	s.operator = s.Running[components.BareMetalOperator]
-	// It has not crashed.
-	delete(s.Running, components.BareMetalOperator)
+	s.operator = map[string]*manager.Running{}
+	for _, name := range []string{components.BareMetalOperator, components.BMOWebhooks} {
+		if running, found := s.Running[name]; found {
+			expect.NoError(t, s.Group.StopOne(name))
+			s.operator[name] = running
+			// It has not crashed.
+			delete(s.Running, name)
+		}
+	}
 }
 
 // startOperator starts it if it was stopped.
@@ -105,12 +110,15 @@ func (s *side) startOperator(t *testing.T) {
 	if s.operator == nil {
 		return
 	}
-	expect.NoError(t, s.operator.Start(t.Context(), s.Cluster))
-	s.Running[components.BareMetalOperator], s.operator = s.operator, nil
+	for name, stopped := range s.operator {
+		expect.NoError(t, stopped.Start(t.Context(), s.Cluster))
+		s.Running[name] = stopped
+	}
+	s.operator = nil
 	s.failurePolicy(t, admissionv1.Fail)
 }
 
-// failurePolicy sets whether writes to hosts fail while baremetal-operator does not answer.
+// failurePolicy sets whether writes to hosts and claims fail while baremetal-operator does not answer.
 func (s *side) failurePolicy(t *testing.T, policy admissionv1.FailurePolicyType) {
 	t.Helper()
 	c, err := client.New(s.Admin, client.Options{})
@@ -118,8 +126,14 @@ func (s *side) failurePolicy(t *testing.T, policy admissionv1.FailurePolicyType)
 	webhooks := &unstructured.Unstructured{}
 	webhooks.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"))
 	webhooks.SetName("baremetal-operator-validating-webhook-configuration")
-	patch := fmt.Sprintf(`[{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": %q}]`, policy)
-	expect.NoError(t, c.Patch(t.Context(), webhooks, client.RawPatch(types.JSONPatchType, []byte(patch))))
+	expect.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(webhooks), webhooks))
+	before := webhooks.DeepCopy()
+	for _, entry := range webhooks.Object["webhooks"].([]any) {
+		if hook := entry.(map[string]any); slices.Contains([]any{"baremetalhost.metal3.io", "hostclaim.metal3.io"}, hook["name"]) {
+			hook["failurePolicy"] = string(policy)
+		}
+	}
+	expect.NoError(t, c.Patch(t.Context(), webhooks, client.MergeFrom(before)))
 }
 
 // labelKinds puts the label on CRDs by which clusterctl finds what to move, or takes it off with nil.

@@ -67,12 +67,13 @@ func (s *Server) Run(tests interface{ Run() int }) int {
 func CRDFiles(ctx context.Context, repo components.Repo) ([]string, error) {
 	files := []string{
 		repo.Path("config", "crd", "bases"),
-		repo.Path("config", "hostclaim", "crd", "bases"),
 	}
 	foreign := map[string][]string{
 		components.BareMetalOperator: {
 			"config/base/crds/bases/metal3.io_baremetalhosts.yaml",
 			"config/base/crds/bases/metal3.io_hardwaredata.yaml",
+			"config/base/crds/bases/metal3.io_hostclaims.yaml",
+			"config/base/crds/bases/metal3.io_hostdeploypolicies.yaml",
 		},
 		components.IPAddressManager: {"config/crd/bases"},
 		components.InClusterIPAM:    {"config/crd/bases/ipam.cluster.x-k8s.io_inclusterippools.yaml"},

@@ -327,6 +327,7 @@ func TestMoveWaitsForWhatIsNotSafe(t *testing.T) {
 // This story changes what all worlds share, so it is over before the others begin.
 func TestMoveWaitsForTheLabelsOfTheKinds(t *testing.T) {
 	w := makeMoving(t)
+	w.options.Namespace = w.tenant // else the manager would label it again
 	w.OK(labelKind(w.Ctx, movedKinds[0], false))
 	t.Cleanup(func() { w.OK(labelKind(context.Background(), movedKinds[0], true)) })
 	w.manager()

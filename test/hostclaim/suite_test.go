@@ -93,9 +93,8 @@ func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 	_, err = setup.NewManager(t.Context(), config, w.options)
 	w.G.Expect(err).To(gomega.MatchError(gomega.And(
 		gomega.ContainSubstring("CRD hostclaims.metal3.io does not exist"),
-		gomega.ContainSubstring("kubectl apply --server-side -k config/hostclaim/crd"),
 		gomega.ContainSubstring("CRD baremetalhosts.metal3.io does not exist"),
-		gomega.ContainSubstring("install baremetal-operator"),
+		gomega.ContainSubstring("install baremetal-operator, 0.13 or later"),
 	)))
 	o := providersetup.NewOptions()
 	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))

@@ -109,7 +109,4 @@ func TestKubectlAppliesTheSource(t *testing.T) {
 			}
 		})
 	}
-	if columns := k.run(t, "get", "crd", "hostclaims.metal3.io", "-o", "jsonpath={.spec.versions[*].additionalPrinterColumns[*].name}"); !strings.Contains(columns, "Host namespace") {
-		t.Errorf("the HostClaims of baremetal-operator were kept: columns %s", columns)
-	}
 }

@@ -108,25 +108,42 @@ func TestManagerCannotChangeWhatIsTheInfrastructureTeams(t *testing.T) {
 	}
 }
 
-// A conversion webhook would be given every host.
-func TestManagerMayOnlyLabelTheDefinitionsOfHosts(t *testing.T) {
+// A conversion webhook would be given every host, and a field that a schema lacks is lost.
+func TestManagerMayOnlyLabelDefinitionsAndShowColumns(t *testing.T) {
 	w := newWorld(t)
-	crd := &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
-		ObjectMeta: metav1.ObjectMeta{Name: "baremetalhosts.metal3.io"},
-	}
+	const columns, schema = "/spec/versions/0/additionalPrinterColumns", "/spec/versions/0/schema/openAPIV3Schema/properties/spec"
 	for name, test := range map[string]struct {
-		patch   string
-		allowed bool
+		kind, patch string
+		allowed     bool
 	}{
-		"the label of clusterctl":        {`{"metadata":{"labels":{"clusterctl.cluster.x-k8s.io":""}}}`, true},
-		"the spec":                       {`{"spec":{"names":{"categories":["mine"]}}}`, false},
-		"the CA that cert-manager gives": {`{"metadata":{"annotations":{"cert-manager.io/inject-ca-from":"mine/mine"}}}`, false},
+		"the label of clusterctl": {"baremetalhosts", `{"op":"add","path":"/metadata/labels","value":{"clusterctl.cluster.x-k8s.io":""}}`, true},
+		"the columns of claims":   {"hostclaims", `{"op":"add","path":"` + columns + `","value":[{"name":"A","type":"string","jsonPath":".a"}]}`, true},
+		"the columns of policies": {"hostdeploypolicies", `{"op":"add","path":"` + columns + `","value":[{"name":"A","type":"string","jsonPath":".a"}]}`, true},
+		"the columns of hosts":    {"baremetalhosts", `{"op":"add","path":"` + columns + `","value":[{"name":"A","type":"string","jsonPath":".a"}]}`, false},
+		"the names of hosts":      {"baremetalhosts", `{"op":"add","path":"/spec/names/categories","value":["mine"]}`, false},
+		"the names of claims":     {"hostclaims", `{"op":"add","path":"/spec/names/categories","value":["mine"]}`, false},
+		"the schema of claims":    {"hostclaims", `{"op":"remove","path":"` + schema + `/properties/image"}`, false},
+		"a field of claims":       {"hostclaims", `{"op":"add","path":"` + schema + `/properties/mine","value":{"type":"string"}}`, false},
+		"a version of claims": {
+			"hostclaims", `{"op":"add","path":"/spec/versions/-","value":{"name":"v1","served":false,"storage":false,` +
+				`"schema":{"openAPIV3Schema":{"type":"object"}}}}`, false,
+		},
+		"what converts claims": {
+			"hostclaims", `{"op":"add","path":"/spec/conversion","value":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],` +
+				`"clientConfig":{"url":"https://mine.example.com/"}}}}`, false,
+		},
+		"the CA that cert-manager gives": {
+			"hostclaims", `{"op":"add","path":"/metadata/annotations","value":{"cert-manager.io/inject-ca-from":"mine/mine"}}`, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
+			crd := &metav1.PartialObjectMetadata{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
+				ObjectMeta: metav1.ObjectMeta{Name: test.kind + ".metal3.io"},
+			}
 			patch := func(c client.Client) error {
-				return c.Patch(t.Context(), crd.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(test.patch)), client.DryRunAll)
+				return c.Patch(t.Context(), crd.DeepCopy(), client.RawPatch(types.JSONPatchType, []byte("["+test.patch+"]")), client.DryRunAll)
 			}
 			if test.allowed {
 				g.Expect(patch(w.asManager())).To(gomega.Succeed())

@@ -19,6 +19,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -168,37 +168,18 @@ func stripMetadata(object client.Object) {
 // movedKinds are the CustomResourceDefinitions whose objects move with a claim, sorted.
 var movedKinds = [...]string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io", "hostclaims.metal3.io"}
 
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=baremetalhosts.metal3.io;hardwaredata.metal3.io,verbs=patch
-
-// labelMovedKinds puts the label on the definitions that baremetal-operator brings, which lack it. Only
-// a move needs it, and a claim that cannot be moved tells which one lacks it, so that a manager without
-// the right to do so runs on.
-func labelMovedKinds(ctx context.Context, writer client.Client) {
-	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, infrav1.ClusterctlLabel)
-	for _, name := range movedKinds {
-		if name == "hostclaims.metal3.io" {
-			continue // comes with the manager, labeled
-		}
-		crd := watch.CRD()
-		crd.SetName(name)
-		if err := writer.Patch(ctx, crd, client.RawPatch(types.MergePatchType, label)); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Label a CRD, for clusterctl move", "remedy", "kubectl label crd "+name+" "+infrav1.ClusterctlLabel+"=")
-		}
-	}
-}
-
-// moveKinds holds the metadata of movedKinds. Each has a cache of its own, since the
-// manager may watch these by name and no others, and a cache selects one name.
+// moveKinds holds the metadata of movedKinds, and of further definitions. Each has a cache of its own,
+// since the manager may watch these by name and no others, and a cache selects one name.
 type moveKinds struct {
-	caches [len(movedKinds)]cache.Cache
+	caches map[string]cache.Cache
 }
 
 // newMoveKinds adds the caches to the manager.
-func newMoveKinds(mgr ctrl.Manager) (*moveKinds, error) {
-	k := &moveKinds{}
-	for i, name := range movedKinds {
+func newMoveKinds(mgr ctrl.Manager, more ...string) (*moveKinds, error) {
+	k := &moveKinds{caches: map[string]cache.Cache{}}
+	for _, name := range slices.Concat(movedKinds[:], more) {
 		var err error
-		k.caches[i], err = cache.New(mgr.GetConfig(), cache.Options{
+		k.caches[name], err = cache.New(mgr.GetConfig(), cache.Options{
 			HTTPClient:           mgr.GetHTTPClient(),
 			Scheme:               mgr.GetScheme(),
 			Mapper:               mgr.GetRESTMapper(),
@@ -208,7 +189,7 @@ func newMoveKinds(mgr ctrl.Manager) (*moveKinds, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cache of CustomResourceDefinition %s: %w", name, err)
 		}
-		if err := mgr.Add(k.caches[i]); err != nil {
+		if err := mgr.Add(k.caches[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -218,9 +199,9 @@ func newMoveKinds(mgr ctrl.Manager) (*moveKinds, error) {
 // Unlabeled implements claim.MoveKinds.
 func (k *moveKinds) Unlabeled(ctx context.Context) ([]string, error) {
 	var out []string
-	for i, name := range movedKinds {
+	for _, name := range movedKinds {
 		crd := watch.CRD()
-		if err := k.caches[i].Get(ctx, client.ObjectKey{Name: name}, crd); client.IgnoreNotFound(err) != nil {
+		if err := k.caches[name].Get(ctx, client.ObjectKey{Name: name}, crd); client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 		if _, found := crd.Labels[infrav1.ClusterctlLabel]; !found {
@@ -232,9 +213,9 @@ func (k *moveKinds) Unlabeled(ctx context.Context) ([]string, error) {
 
 // sources wake claims when one of the definitions changes.
 func (k *moveKinds) sources(claims handler.MapFunc) []source.Source {
-	out := make([]source.Source, len(k.caches))
-	for i, c := range k.caches {
-		out[i] = source.Kind[client.Object](c, watch.CRD(), handler.EnqueueRequestsFromMapFunc(claims))
+	var out []source.Source
+	for _, name := range movedKinds {
+		out = append(out, source.Kind[client.Object](k.caches[name], watch.CRD(), handler.EnqueueRequestsFromMapFunc(claims)))
 	}
 	return out
 }

@@ -136,7 +136,7 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 	if err != nil {
 		return err
 	}
-	kinds, err := newMoveKinds(mgr)
+	kinds, err := addKinds(mgr, o)
 	if err != nil {
 		return err
 	}
@@ -148,4 +148,17 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),
 		source.Kind[client.Object](others, factsMetadata(), handler.EnqueueRequestsFromMapFunc(reconciler.FactsToClaims)))
 	return reconciler.SetupWithManager(mgr, options, more...)
+}
+
+// addKinds adds the caches of the definitions that claims depend on, and the controller that keeps them. Where the
+// manager is restricted to a namespace, another install does that.
+func addKinds(mgr ctrl.Manager, o Options) (*moveKinds, error) {
+	if o.Namespace != "" {
+		return newMoveKinds(mgr)
+	}
+	kinds, err := newMoveKinds(mgr, "hostdeploypolicies.metal3.io")
+	if err != nil {
+		return nil, err
+	}
+	return kinds, addDefinitions(mgr, kinds.caches)
 }

@@ -68,9 +68,6 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err != nil {
 		return nil, err
 	}
-	if o.Namespace == "" { // else the CRDs are another install's
-		labelMovedKinds(ctx, mgr.GetClient())
-	}
 	if err := manager.CountRights(ctx, mgr.GetClient(), metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 	}); err != nil {
@@ -84,12 +81,11 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 
 // neededCRDs are the CRDs that the manager cannot do without.
 func neededCRDs() []manager.CRD {
-	const ours = "install the CRDs of this manager (kubectl apply --server-side -k config/hostclaim/crd)"
-	const theirs = "install baremetal-operator, which brings it"
+	const theirs = "install baremetal-operator, 0.13 or later, which brings it"
 	kind := bmov1alpha1.GroupVersion.WithKind
 	return []manager.CRD{
-		{Name: "hostclaims.metal3.io", Kind: kind("HostClaim"), Remedy: ours},
-		{Name: "hostdeploypolicies.metal3.io", Kind: kind("HostDeployPolicy"), Remedy: ours},
+		{Name: "hostclaims.metal3.io", Kind: kind("HostClaim"), Remedy: theirs},
+		{Name: "hostdeploypolicies.metal3.io", Kind: kind("HostDeployPolicy"), Remedy: theirs},
 		{Name: "baremetalhosts.metal3.io", Kind: kind("BareMetalHost"), Remedy: theirs},
 		{Name: "hardwaredata.metal3.io", Kind: kind("HardwareData"), Remedy: theirs},
 	}

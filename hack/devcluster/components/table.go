@@ -38,6 +38,7 @@ const (
 	ProviderManager       = "manager"
 	HostClaimManager      = "hostclaim-manager"
 	HostSim               = "hostsim"
+	BMOWebhooks           = "bmowebhooks"
 	Tenant                = "tenant"
 	Plugin                = "kubectl-metal3"
 	wrapperFolder         = "hack/devcluster/components/"
@@ -89,6 +90,7 @@ func Table() []Component {
 		{ProviderManager, "", ".", "."},
 		{HostClaimManager, "", ".", "./cmd/hostclaim-manager"},
 		{HostSim, "", "test", "./tools/hostsim"},
+		{BMOWebhooks, "", "test", "./tools/bmowebhooks"},
 		{Tenant, "", ".", "./hack/tenant"},
 		{Plugin, "", ".", "./cmd/kubectl-metal3"},
 	}

@@ -140,8 +140,8 @@ func InClusterIPAM() Manager {
 	}
 }
 
-// Parse reads a list of managers with commas: names, or none, third-party, all, and simulated for all
-// of them with simulated hosts.
+// Parse reads a list of managers with commas: names, or none, third-party, all, simulated for all of them with
+// simulated hosts, and all-bmo-0.14 for all as with baremetal-operator 0.14.
 func Parse(text string) ([]Manager, error) {
 	var found []Manager
 	known := append(All(), InClusterIPAM())
@@ -152,6 +152,8 @@ func Parse(text string) ([]Manager, error) {
 			found = append(found, All()...)
 		case word == "simulated":
 			found = append(found, WithSimulatedHosts()...)
+		case word == "all-bmo-0.14":
+			found = append(found, WithNewerBareMetalOperator(All())...)
 		case word == "third-party":
 			found = append(found, ThirdParty()...)
 		case i >= 0:
@@ -190,6 +192,24 @@ func WithSimulatedHosts() []Manager {
 		}
 	}
 	return all
+}
+
+// WithNewerBareMetalOperator has the cluster look as with baremetal-operator 0.14: its CRDs, and its webhooks for six
+// kinds. They go over those of 0.13, which drives the hosts.
+func WithNewerBareMetalOperator(all []Manager) []Manager {
+	i := 1 + slices.IndexFunc(all, func(m Manager) bool { return m.Component == components.BareMetalOperator })
+	return slices.Insert(all, i, Manager{
+		Component:     components.BMOWebhooks,
+		Kustomization: "hack/devcluster/manager/baremetal-operator-0.14",
+		Args: func(p Place) []string {
+			return []string{
+				"--kubeconfig=" + p.Kubeconfig,
+				"--health-addr=" + loopback(p.Health),
+				fmt.Sprintf("--webhook-port=%d", p.Webhook),
+				"--webhook-cert-dir=" + p.CertDir,
+			}
+		},
+	})
 }
 
 // InPlaceUpdatesLabel is, with the value true, what WithInPlaceUpdates asks of namespaces.

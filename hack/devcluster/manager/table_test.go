@@ -34,9 +34,12 @@ func TestParse(t *testing.T) {
 		text string
 		want []string
 	}{
-		"nothing":      {"none", nil},
-		"everything":   {"all", Components(All())},
-		"hosts too":    {"simulated", Components(All())},
+		"nothing":    {"none", nil},
+		"everything": {"all", Components(All())},
+		"hosts too":  {"simulated", Components(All())},
+		"a newer operator": {
+			"all-bmo-0.14", slices.Insert(Components(All()), 1+slices.Index(Components(All()), components.BareMetalOperator), components.BMOWebhooks),
+		},
 		"some by name": {"hostsim,capi-core", []string{components.HostSim, components.ClusterAPI}},
 		"all and a further one": {
 			"all,capi-ipam-in-cluster", append(Components(All()), components.InClusterIPAM),
