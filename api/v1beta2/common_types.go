@@ -141,7 +141,7 @@ type HostSelector struct {
 // HostSelectorRequirement is one condition on one label of a host.
 // +kubebuilder:validation:XValidation:rule="!(self.operator.lowerAscii() in ['exists', '!', 'doesnotexist']) || !has(self.values) || size(self.values) == 0",message="operators Exists, DoesNotExist and ! compare with nothing: remove the values"
 // +kubebuilder:validation:XValidation:rule="!(self.operator.lowerAscii() in ['in', 'notin']) || (has(self.values) && size(self.values) > 0)",message="operators In and NotIn compare with a list: set values to at least one"
-// +kubebuilder:validation:XValidation:rule="!(self.operator.lowerAscii() in ['=', '==', '!=', 'gt', 'lt']) || (has(self.values) && size(self.values) == 1)",message="operators =, ==, !=, Gt and Lt compare with one value: set values to exactly one"
+// +kubebuilder:validation:XValidation:rule="!(self.operator.lowerAscii() in ['=', '==', '!=']) || (has(self.values) && size(self.values) == 1)",message="operators =, == and != compare with one value: set values to exactly one"
 type HostSelectorRequirement struct {
 	// key is the key of the label.
 	// +required
@@ -149,13 +149,13 @@ type HostSelectorRequirement struct {
 	// +kubebuilder:validation:MaxLength=512
 	Key string `json:"key,omitempty"`
 
-	// operator relates the label to the values: one of In, NotIn, =, ==, !=, Exists, !,
-	// DoesNotExist, Gt and Lt, in upper or lower case.
+	// operator relates the label to the values: one of In, NotIn, =, ==, !=, Exists, ! and
+	// DoesNotExist, in upper or lower case.
 	// +required
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() in ['in', 'notin', '=', '==', '!=', 'exists', '!', 'doesnotexist', 'gt', 'lt']",message="unknown operator: use one of In, NotIn, =, ==, !=, Exists, DoesNotExist, Gt and Lt"
+	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() in ['in', 'notin', '=', '==', '!=', 'exists', '!', 'doesnotexist']",message="a HostClaim cannot have this operator: use one of In, NotIn, =, ==, !=, Exists and DoesNotExist; in place of Gt and Lt, label the hosts by class and use In"
 	Operator selection.Operator `json:"operator,omitempty"`
 
 	// values are what the label is compared with; empty for the operators exists and !.
@@ -204,6 +204,7 @@ type Image struct {
 	// +kubebuilder:validation:Format=uri
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.lowerAscii().matches('^(https?|ftp|gopher|oci)://')",message="no server can fetch an image by this scheme: use http, https, ftp, gopher or oci"
 	URL string `json:"url,omitempty"`
 
 	// checksum of the image, or the URL of a file that holds it. It is needed unless the image

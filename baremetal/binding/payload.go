@@ -95,8 +95,8 @@ func KeepingPower(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost)
 }
 
 // CheckPayload returns an error for its author if no host takes what a claim asks
-// for: baremetal-operator refuses such a host, or never provisions it. Whether
-// policy permits it is another question.
+// for: baremetal-operator refuses such a host, or never provisions it. The rules are those that its
+// release 0.14 has for hosts and claims. Whether policy permits the image is another question.
 func CheckPayload(claim *bmov1alpha1.HostClaim) error {
 	if custom := claim.Spec.CustomDeploy; custom != nil && custom.Method == "" {
 		return errors.New("spec.customDeploy.method is empty; name a deploy method, or leave customDeploy out")
@@ -105,11 +105,21 @@ func CheckPayload(claim *bmov1alpha1.HostClaim) error {
 	if image == nil {
 		return nil
 	}
-	if _, err := url.ParseRequestURI(image.URL); err != nil {
+	source, err := url.ParseRequestURI(image.URL)
+	if err != nil {
 		return errors.New("spec.image.url is no absolute URL; write scheme://host/path, with special characters escaped")
 	}
-	if _, _, err := image.GetChecksum(); err != nil {
+	switch source.Scheme {
+	case "http", "https", "ftp", "gopher", "oci": // what baremetal-operator 0.14 takes
+	default:
+		return fmt.Errorf("spec.image.url has the scheme %.16q, which no server can fetch an image by; use http, https, ftp, gopher or oci", source.Scheme)
+	}
+	sum, _, err := image.GetChecksum()
+	if err != nil {
 		return fmt.Errorf("spec.image is not accepted: %w; set checksum, and checksumType if need be", err)
+	}
+	if _, err := url.ParseRequestURI(sum); err != nil && (strings.HasPrefix(sum, "http://") || strings.HasPrefix(sum, "https://")) {
+		return errors.New("spec.image.checksum begins as a URL and is none; correct the URL, or write the checksum itself")
 	}
 	return nil
 }

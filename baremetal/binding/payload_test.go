@@ -58,6 +58,17 @@ func TestCheckPayload(t *testing.T) {
 		"an image with a relative URL": {
 			bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: "os.raw", Checksum: "abc"}}, "spec.image.url",
 		},
+		"an image on the disk of whoever fetches it": {
+			bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: "file:///os.raw", Checksum: "abc"}}, "spec.image.url",
+		},
+		"a path in place of a URL": {
+			bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: "/os.raw", Checksum: "abc"}}, "spec.image.url",
+		},
+		"a scheme in capitals": {spec: bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: "HTTP://images/os.raw", Checksum: "abc"}}},
+		"the URL of a sum":     {spec: bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: imageURL, Checksum: "https://images/sums"}}},
+		"a broken URL of a sum": {
+			bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: imageURL, Checksum: "https://images/%zz"}}, "spec.image.checksum",
+		},
 		"a deploy method without a name": {
 			bmov1alpha1.HostClaimSpec{CustomDeploy: &bmov1alpha1.CustomDeploy{}}, "spec.customDeploy.method",
 		},

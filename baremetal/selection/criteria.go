@@ -129,6 +129,38 @@ func (c *Criteria) add(field string, e bmov1alpha1.HostSelectorRequirement) erro
 	return nil
 }
 
+// portable reports whether the webhook of baremetal-operator 0.14 takes an operator, in exactly this spelling.
+func portable(o operators.Operator) bool {
+	switch o {
+	case operators.In, operators.NotIn, operators.Exists, operators.DoesNotExist,
+		operators.Equals, operators.DoubleEquals, operators.NotEquals:
+		return true
+	default:
+		return false
+	}
+}
+
+// CheckSpelling returns an error for each operator that Parse understands and baremetal-operator 0.14
+// refuses in a new claim. Its errors are InvalidErrors, joined.
+func CheckSpelling(wanted bmov1alpha1.HostSelector) error {
+	var faults []error
+	for i, e := range wanted.MatchExpressions {
+		parsed, known := spellings[strings.ToLower(string(e.Operator))]
+		if !known || portable(e.Operator) {
+			continue
+		}
+		fault := &InvalidError{Field: fmt.Sprintf("spec.hostSelector.matchExpressions[%d]", i)}
+		if portable(parsed) {
+			fault.Problem = fmt.Sprintf("operator %q is spelled %q in a claim", e.Operator, parsed)
+		} else {
+			fault.Problem = fmt.Sprintf(
+				"operator %q is not one that a HostClaim may have; label the hosts by class, as size=large, and compare by in or =", e.Operator)
+		}
+		faults = append(faults, fault)
+	}
+	return errors.Join(faults...)
+}
+
 // lack is the text that explains why a host does not meet a requirement.
 func lack(r *labels.Requirement) string {
 	switch r.Operator() {

@@ -17,6 +17,7 @@ limitations under the License.
 package hostclaim
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -27,8 +28,10 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
@@ -139,4 +142,45 @@ func TestRefusedClaimsDoNotEndThePauseOfEachOther(t *testing.T) {
 	w.G.Consistently(func() string { return w.readHost("host-0").ResourceVersion }, "5s").Should(gomega.Equal(host.ResourceVersion))
 	tries := slices.DeleteFunc(l.take(), func(line string) bool { return line != "PATCH hostclaims intent" })
 	w.G.Expect(len(tries)).To(gomega.BeNumerically("<=", len(claims)))
+}
+
+// silence has a webhook of claims that nobody serves, as that of baremetal-operator 0.14 while it is stopped, and
+// returns what ends that.
+func (w *world) silence() (end func()) {
+	w.T.Helper()
+	silent := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.tenant}, Webhooks: []admissionv1.ValidatingWebhook{{
+		Name:                    "hostclaim.metal3.io",
+		AdmissionReviewVersions: []string{"v1"},
+		SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+		ClientConfig:            admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.tenant}},
+		Rules: []admissionv1.RuleWithOperations{{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			Rule:       admissionv1.Rule{APIGroups: []string{"metal3.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"hostclaims"}},
+		}},
+	}}}
+	w.Make(silent)
+	end = func() { w.OK(client.IgnoreNotFound(server.Client.Delete(context.Background(), silent))) }
+	w.T.Cleanup(end)
+	w.isRefused(w.readClaim("machine"), intent)
+	return end
+}
+
+// While the webhook of baremetal-operator does not answer, no claim can be changed but in its status, which says so.
+func TestClaimsSayWhichWebhookDoesNotAnswer(t *testing.T) {
+	const name = "admission webhook hostclaim.metal3.io does not answer"
+	w := newWorld(t).withRights().withHosts("host-0")
+	w.claim("machine")
+	end := w.silence()
+	w.manager()
+	w.expect("machine", associated, "False/BindRefused", name)
+	end()
+	w.G.Expect(w.expectBound("machine")).To(gomega.Equal("host-0"))
+
+	end = w.silence()
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
+	w.expect("machine", "Ready", "False/HostClaimDeletionFailed", name)
+	w.expectPristine("host-0")
+	end()
+	w.expectGone("machine")
 }

@@ -37,15 +37,16 @@ import (
 // The manager writes marks on claims that the policy claim-marks keeps others from.
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=manage
 
-// Claim refuses HostClaims with requests that cannot be parsed. What was stored before does not
-// hold up a change of something else.
+// Claim refuses HostClaims with requests that cannot be parsed or carried out, and all that the webhook of
+// baremetal-operator 0.14 refuses, so that a claim is judged the same where that is not installed. What was stored
+// before does not hold up a change of something else.
 type Claim struct{}
 
 var _ admission.Validator[*bmov1alpha1.HostClaim] = Claim{}
 
-// ValidateCreate refuses a new claim with a selector or a reboot that cannot be parsed.
+// ValidateCreate refuses a new claim with a selector, an image or a reboot that nobody could follow.
 func (Claim) ValidateCreate(_ context.Context, c *bmov1alpha1.HostClaim) (admission.Warnings, error) {
-	return nil, brief(errors.Join(selectorFault(c), reboots(nil, c.Annotations)))
+	return nil, brief(errors.Join(selectorFault(c), binding.CheckPayload(c), reboots(nil, c.Annotations)))
 }
 
 // ValidateUpdate refuses what a change brings in. A claim that is going away may
@@ -59,6 +60,10 @@ func (Claim) ValidateUpdate(_ context.Context, before, c *bmov1alpha1.HostClaim)
 		!equality.Semantic.DeepEqual(before.Spec.HostSelector, c.Spec.HostSelector) {
 		faults = errors.Join(selectorFault(c), faults)
 	}
+	if !equality.Semantic.DeepEqual(before.Spec.Image, c.Spec.Image) ||
+		!equality.Semantic.DeepEqual(before.Spec.CustomDeploy, c.Spec.CustomDeploy) {
+		faults = errors.Join(faults, binding.CheckPayload(c))
+	}
 	return nil, brief(faults)
 }
 
@@ -70,6 +75,9 @@ func (Claim) ValidateDelete(context.Context, *bmov1alpha1.HostClaim) (admission.
 // selectorFault returns what cannot be parsed of the hosts that a claim asks for.
 func selectorFault(c *bmov1alpha1.HostClaim) error {
 	_, err := selection.Parse(c)
+	if err == nil {
+		err = selection.CheckSpelling(c.Spec.HostSelector)
+	}
 	if err == nil {
 		return nil
 	}

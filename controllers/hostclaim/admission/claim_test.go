@@ -48,9 +48,23 @@ func TestNewClaim(t *testing.T) {
 		says  []string // none when it is accepted
 	}{
 		"accepts a claim that asks for nothing": {given: &bmov1alpha1.HostClaim{}},
-		"accepts every spelling of an operator": {given: nearClaim(func(c *bmov1alpha1.HostClaim) {
-			c.Spec.HostSelector.MatchExpressions[0].Operator = "In"
+		"accepts an operator in lower case": {given: nearClaim(func(c *bmov1alpha1.HostClaim) {
+			c.Spec.HostSelector.MatchExpressions[0].Operator = "in"
 		})},
+		"refuses another spelling, as baremetal-operator does": {
+			given: nearClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchExpressions[0].Operator = "In" }),
+			says:  []string{"spec.hostSelector.matchExpressions[0] is invalid", `operator "In" is spelled "in" in a claim`},
+		},
+		"refuses to compare numbers, with the remedy": {
+			given: nearClaim(func(c *bmov1alpha1.HostClaim) {
+				c.Spec.HostSelector.MatchExpressions[0] = bmov1alpha1.HostSelectorRequirement{Key: "size", Operator: "gt", Values: []string{"8"}}
+			}),
+			says: []string{`operator "gt" is not one that a HostClaim may have`, "label the hosts by class"},
+		},
+		"refuses an image without a checksum": {
+			given: &bmov1alpha1.HostClaim{Spec: bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: "http://images/os"}}},
+			says:  []string{"spec.image is not accepted", "set checksum"},
+		},
 		"refuses an operator that does not exist, with field, value and remedy": {
 			given: nearClaim(),
 			says:  []string{"spec.hostSelector.matchExpressions[0] is invalid", `"near"`, "correct it, or leave it out"},
@@ -144,6 +158,17 @@ func TestChangedClaim(t *testing.T) {
 			},
 		},
 		"refuses a new fault": {before: &bmov1alpha1.HostClaim{}, after: nearClaim(), refused: true},
+		"refuses a new image without a checksum": {
+			before:  &bmov1alpha1.HostClaim{},
+			after:   &bmov1alpha1.HostClaim{Spec: bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: "http://images/os"}}},
+			refused: true,
+		},
+		"accepts another change beside an old image without a checksum": {
+			before: &bmov1alpha1.HostClaim{Spec: bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: "http://images/os"}}},
+			after: &bmov1alpha1.HostClaim{Spec: bmov1alpha1.HostClaimSpec{
+				Image: &bmov1alpha1.Image{URL: "http://images/os"}, PoweredOn: true,
+			}},
+		},
 		"refuses a new fault in the failure domain": {
 			before:  &bmov1alpha1.HostClaim{},
 			after:   &bmov1alpha1.HostClaim{Spec: bmov1alpha1.HostClaimSpec{FailureDomain: strings.Repeat("d", 1000)}},

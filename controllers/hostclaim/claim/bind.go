@@ -417,15 +417,15 @@ func (r *Reconciler) permitted(ctx context.Context, claim *bmov1alpha1.HostClaim
 // person changes something; empty for conflicts and failures that pass. The text of the API
 // server may quote policies and webhooks of other teams, so it goes to the log only.
 func refusal(err error) string {
+	silent := patch.SilentWebhook(err)
 	switch {
 	case apierrors.IsForbidden(err):
 		return "an admission policy or webhook forbids it, or the hostclaim manager lacks the right; the administrator of the cluster must permit it"
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return "an admission policy denies it, or the annotations of the object would be longer than 256 KiB; " +
 			"the administrator of the cluster must permit it, or shorten them"
-	// The API server identifies a webhook that does not answer only by this text.
-	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
-		return "an admission webhook does not answer; while baremetal-operator is stopped, the failurePolicy of its webhook must be Ignore"
+	case silent != "":
+		return "admission webhook " + silent + " does not answer; while baremetal-operator is stopped, the failurePolicy of its webhooks must be Ignore"
 	// Nor does it give a reason for what etcd refuses.
 	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && strings.Contains(err.Error(), "etcdserver: request is too large"):
 		return "the object would be too large for etcd; shorten its labels, annotations, finalizers, managedFields or spec"

@@ -245,7 +245,7 @@ func TestRefusal(t *testing.T) {
 		"a policy denies it":        {apierrors.NewInvalid(schema.GroupKind{Kind: "BareMetalHost"}, "x", nil), "denies it"},
 		"it is no request":          {apierrors.NewBadRequest(quoted.Error()), "denies it"},
 		"it is too long":            {apierrors.NewRequestEntityTooLargeError(quoted.Error()), "256 KiB"},
-		"a webhook does not answer": {apierrors.NewInternalError(fmt.Errorf("failed calling webhook x: %w", quoted)), "failurePolicy"},
+		"a webhook does not answer": {apierrors.NewInternalError(fmt.Errorf("failed calling webhook \"hostclaim.metal3.io\": %w", quoted)), "webhook hostclaim.metal3.io does not answer"},
 		"it is too long for etcd":   {plain("etcdserver: request is too large"), "too large"},
 		"it fails inside":           {apierrors.NewInternalError(quoted), ""},
 		"the object is newer":       {apierrors.NewConflict(host, "x", quoted), ""},

@@ -62,7 +62,6 @@ import (
 // +kubebuilder:rbac:groups=metal3.io,resources=hostdeploypolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups=metal3.io,resources=hardwaredata,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=baremetalhosts.metal3.io;hardwaredata.metal3.io;hostclaims.metal3.io,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -178,6 +177,11 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 // reconcileNormal binds a host to the claim, then keeps the host in step with it.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 	if err := r.ensureFinalizer(ctx, s.claim); err != nil {
+		if why := refusal(err); why != "" && s.host == nil && s.claim.Status.BareMetalHost == nil {
+			s.waits.bind = binding.Wait{
+				Reason: infrav1.BindRefusedReason, Message: "The API server refuses the finalizer of the claim: " + why + ". It is tried again",
+			}
+		}
 		return err
 	}
 	if err := r.bind(ctx, s); err != nil {

@@ -129,6 +129,12 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if err := r.Client.Patch(ctx, desired, patch.Locked(s.claim)); client.IgnoreNotFound(err) != nil {
+		if why := refusal(err); why != "" {
+			s.finished = false
+			s.waits.release = binding.Wait{
+				Reason: bmov1alpha1.HostClaimDeletionFailedReason, Message: "The claim has no host any more and cannot go: " + why,
+			}
+		}
 		return fmt.Errorf("remove the finalizer: %w", err)
 	}
 	return nil

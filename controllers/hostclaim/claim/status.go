@@ -81,7 +81,7 @@ func (p powerPatch) Data(object client.Object) ([]byte, error) {
 // The time counts only for conditions that change.
 func statusOf(s *scope, succeeded bool, now time.Time) bmov1alpha1.HostClaimStatus {
 	status := *s.claim.Status.DeepCopy()
-	if s.otherController == "" && s.step == "" {
+	if s.otherController == "" && s.step == "" && s.waits.bind.Reason == "" {
 		// The pass failed before anything was known: what was reported holds.
 		return status
 	}

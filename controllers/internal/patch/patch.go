@@ -27,6 +27,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +38,26 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
+
+// SilentWebhook returns the name of the admission webhook for want of whose answer the API server has failed a
+// write; empty if that is not why. The API server says so by this text alone.
+func SilentWebhook(err error) string {
+	if !apierrors.IsInternalError(err) {
+		return ""
+	}
+	_, after, found := strings.Cut(err.Error(), "failed calling webhook \"")
+	name, _, quoted := strings.Cut(after, "\"")
+	if !found || !quoted {
+		return ""
+	}
+	return text.Shorten(text.Printable(name), maxWebhookName)
+}
+
+// maxWebhookName is the limit of the API server.
+const maxWebhookName = 253
 
 // Apply applies the object and takes over fields that others have written.
 // The object is not changed. With its UID set, the object is only written if it

@@ -356,6 +356,9 @@ func (s *scope) failed(condition, reason, message string, err error) error {
 	if (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)) && errors.As(err, &status) {
 		message += ": " + status.Status().Message
 	}
+	if silent := patch.SilentWebhook(err); silent != "" {
+		message += ": admission webhook " + silent + " does not answer; whoever runs it must start it again"
+	}
 	s.wait(condition, reason, message)
 	return err
 }
