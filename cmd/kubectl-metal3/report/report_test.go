@@ -302,12 +302,12 @@ func TestStations(t *testing.T) {
 	}
 	whole := []string{
 		"Machine created 12:00", "Bootstrap data ready 12:00 +0s", "HostClaim created 12:01 +1m0s", "Host bound 12:02 +1m0s", "Data rendered 12:03 +1m0s",
-		"Image begun 12:04 +1m0s", "Image written 12:09 +5m0s", "Node joined 12:12 +3m0s", "Node ready 12:13 +1m0s",
+		"Image begun 12:04 +1m0s", "Image written 12:09 +5m0s", "Node found 12:12 +3m0s", "Node ready 12:13 +1m0s",
 	}
 	expect.Equal(t, whole, way(func(*Objects) {}))
 	unread := []string{
 		"Machine created 12:00", "Bootstrap data ready 12:00 +0s", "HostClaim created", "Host bound 12:00 +0s", "Data rendered 12:03 +3m0s",
-		"Image begun", "Image written 12:10 +7m0s", "Node joined 12:12 +2m0s", "Node ready 12:13 +1m0s",
+		"Image begun", "Image written 12:10 +7m0s", "Node found 12:12 +2m0s", "Node ready 12:13 +1m0s",
 	}
 	expect.Equal(t, unread, way(func(o *Objects) { o.Claim, o.Host = nil, nil }))
 	former := way(func(o *Objects) {
@@ -318,7 +318,7 @@ func TestStations(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{
 		"Machine created 12:00", "Bootstrap data ready", "HostClaim created 12:01 +1m0s", "Host bound 12:02 +1m0s", "Data rendered",
-		"Image begun", "Image written", "Node joined", "Node ready",
+		"Image begun", "Image written", "Node found", "Node ready",
 	}, former); diff != "" {
 		t.Errorf("a host that was written for another claim before (-want +got):\n%s", diff)
 	}

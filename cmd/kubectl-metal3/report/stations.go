@@ -49,7 +49,7 @@ func Stations(o Objects) []Station {
 		turned("Data rendered", "Metal3Machine", metal3Conditions(o), infrav1.Metal3DataReadyCondition),
 		o.imageBegun(),
 		o.imageWritten(),
-		turned("Node joined", "Metal3Machine", metal3Conditions(o), infrav1.KubernetesNodeReadyCondition),
+		turned("Node found", "Metal3Machine", metal3Conditions(o), infrav1.KubernetesNodeReadyCondition),
 		turned("Node ready", "Machine", machineConditions(o), clusterv1.MachineNodeReadyCondition),
 	}
 	var last time.Time
