@@ -182,7 +182,7 @@ test-attacks: ## Run the attacks that once succeeded, with their figures
 	cd test && $(GO_TEST) -count=1 -timeout 30m -v -run '^TestAttack' $(API_TESTS:%=./%/...)
 
 .PHONY: test-long
-test-long: ## Run more schedules and moves than make test and test-e2e, all specs of Cluster API, and each benchmark in medium size
+test-long: ## Run more schedules and moves than make test and test-e2e, all stories as with baremetal-operator 0.14, all specs of Cluster API, and each benchmark in medium size
 	$(MAKE) test-model SCHEDULES=20000
 	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
 	OBJECTS=1000000 $(GO_TEST) -timeout 60m ./controllers/provider/conversion/; \
@@ -190,6 +190,7 @@ test-long: ## Run more schedules and moves than make test and test-e2e, all spec
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
 	$(DEVCLUSTER) build >/dev/null
 	cd test && E2E=long $(GO_TEST) $(E2E_FLAGS) -run 'TestFlavors|TestHostsMoveWithTheirCluster|TestMachinesLiveOn' ./e2e/...
+	cd test && E2E_BMO=0.14 $(GO_TEST) $(E2E_FLAGS) ./e2e/...
 	$(MAKE) test-e2e-capi
 	for name in bind remote neighbours scale rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 

@@ -129,6 +129,9 @@ func (l *testCluster) start(ctx context.Context) error {
 	if long() {
 		all = manager.WithInPlaceUpdates(all)
 	}
+	if os.Getenv("E2E_BMO") == "0.14" {
+		all = manager.WithNewerBareMetalOperator(all)
+	}
 	l.Stack, err = stack.Up(ctx, stack.Options{Repo: repo, Dir: l.dir, Managers: managers(all), Out: console.New(os.Stderr)})
 	if err != nil {
 		return fmt.Errorf("%w\nlogs: %s", err, filepath.Join(l.dir, "logs"))

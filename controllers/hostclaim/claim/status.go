@@ -21,6 +21,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -334,6 +335,10 @@ func stoodDown(s *scope, current []metav1.Condition) metav1.Condition {
 	return c
 }
 
+// provisioningRetries is the default of --max-provisioning-retries of baremetal-operator 0.14. Its count of failures is
+// not in the API that is known here; that of all errors of the host is as high at least.
+const provisioningRetries = 5
+
 // hostError words an error of the host for its tenant. The schema knows the types of errors; their text may
 // hold addresses of the infrastructure, so it stays in its namespace.
 func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
@@ -343,6 +348,10 @@ func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
 	message := "The host is in error"
 	if kind := host.Status.ErrorType; kind != "" {
 		message += " (" + string(kind) + ")"
+	}
+	if host.Status.ErrorType == bmov1alpha1.ProvisioningError && host.Status.ErrorCount >= provisioningRetries {
+		message += "; from release 0.14 on, baremetal-operator gives up after " + strconv.Itoa(provisioningRetries) +
+			" failures of one image: correct spec.image, or delete the claim"
 	}
 	switch {
 	case crossing:

@@ -472,6 +472,9 @@ func TestCut(t *testing.T) {
 }
 
 func TestHostError(t *testing.T) {
+	givenUp := func(h *bmov1alpha1.BareMetalHost) {
+		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = bmov1alpha1.ProvisioningError, "no image at http://192.0.2.7/", 5
+	}
 	mute := func(h *bmov1alpha1.BareMetalHost) { h.Status.OperationalStatus = bmov1alpha1.OperationalStatusError }
 	untyped := func(h *bmov1alpha1.BareMetalHost) { h.Status.ErrorMessage = "lost" }
 	tests := map[string]struct {
@@ -479,10 +482,14 @@ func TestHostError(t *testing.T) {
 		crossing bool
 		want     string
 	}{
-		"no host has no error":                      {nil, false, ""},
-		"a healthy host has none":                   {newHost("infra"), true, ""},
-		"its text stays in its namespace":           {newHost("infra", failed), true, "The host is in error (power management error); the infrastructure team sees the text of it on the host"},
-		"its text is shown in the same namespace":   {newHost("tenant", failed), false, "The host is in error (power management error): BMC 192.0.2.7 does not answer"},
+		"no host has no error":                    {nil, false, ""},
+		"a healthy host has none":                 {newHost("infra"), true, ""},
+		"its text stays in its namespace":         {newHost("infra", failed), true, "The host is in error (power management error); the infrastructure team sees the text of it on the host"},
+		"its text is shown in the same namespace": {newHost("tenant", failed), false, "The host is in error (power management error): BMC 192.0.2.7 does not answer"},
+		"a host that may have been given up says so": {
+			newHost("infra", givenUp), true, "The host is in error (provisioning error); from release 0.14 on, baremetal-operator gives up after " +
+				"5 failures of one image: correct spec.image, or delete the claim; the infrastructure team sees the text of it on the host",
+		},
 		"an error without a type is still an error": {newHost("tenant", untyped), false, "The host is in error: lost"},
 		"so is one without a text":                  {newHost("tenant", mute), false, "The host is in error"},
 	}
