@@ -50,6 +50,12 @@ func ClaimKey(claim *bmov1alpha1.HostClaim) string {
 	return claim.Namespace + "/" + claim.Name + "/" + string(claim.UID)
 }
 
+// NameKey is the ConsumerKey of the hosts that name a claim without its UID, as the controller of baremetal-operator
+// has them do.
+func NameKey(claim *bmov1alpha1.HostClaim) string {
+	return claim.Namespace + "/" + claim.Name + "/"
+}
+
 // Has reports whether a host is the claim's: it names the claim, and the status of the claim names the
 // host, as an intent at least. That intent comes before the consumerRef, and only the manager writes
 // the status of claims, while an administrator of hosts can write anything on a host. If the status was

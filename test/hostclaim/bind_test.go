@@ -271,7 +271,7 @@ func TestOwnNamespaceNeedsNoPolicyUnlessToldSo(t *testing.T) {
 			w.host("host-0", map[string]string{"rack": "a1"})
 			w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 			w.manager()
-			w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "file:///srv/os.raw" })
+			w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "http://127.0.0.1/os.raw" })
 			if strict {
 				w.expect("machine", associated, "False/NoNamespaceAdmits")
 				w.policy(nil, w.tenant)
@@ -338,4 +338,41 @@ func TestInvalidPolicyIsReportedOnItself(t *testing.T) {
 	w.manager()
 	w.bound()
 	w.expectEventOf("HostDeployPolicy/broken", "InvalidPolicy", gomega.ContainSubstring("tenant-["))
+}
+
+// Claims that the controller of baremetal-operator has bound change over one by one, as docs/operations.md has people
+// do: the administrator puts the UID of the claim beside its name on the host. What the server runs stays.
+func TestClaimsOfTheOtherControllerChangeOver(t *testing.T) {
+	w := newWorld(t).withRights().withBoot()
+	w.policy(nil, w.tenant)
+	claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) {
+		c.Finalizers = []string{bmov1alpha1.HostClaimFinalizer}
+	})
+	w.MakeSecret(w.infra, "of-the-other", "userData", "#cloud-config")
+	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
+		h.Spec.Online, h.Spec.Image = true, claim.Spec.Image.DeepCopy()
+		h.Spec.UserData = &corev1.SecretReference{Namespace: w.infra, Name: "of-the-other"}
+		h.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Namespace: w.tenant, Name: "machine",
+		}
+		h.Status.PoweredOn, h.Status.Provisioning.State, h.Status.Provisioning.Image = true, bmov1alpha1.StateProvisioned, *h.Spec.Image
+	})
+	bound := w.readClaim("machine")
+	bound.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: w.infra, Name: "host-0"}
+	meta.SetStatusCondition(&bound.Status.Conditions, metav1.Condition{
+		Type: associated, Status: metav1.ConditionTrue, Reason: bmov1alpha1.BareMetalHostAssociatedReason,
+	})
+	w.SetStatus(w.readClaim("machine"), bound.Status)
+	w.manager()
+	w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
+	drives := len(w.operator.drives)
+
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.UID = claim.UID })
+	w.expect("machine", "Ready", "True/Provisioned")
+	w.G.Expect(meta.FindStatusCondition(w.readClaim("machine").Status.Conditions, "hostclaim.metal3.io/StoodDown")).To(gomega.BeNil())
+	host := w.readHost("host-0")
+	w.G.Expect(host.Spec.Image).To(gomega.Equal(claim.Spec.Image))
+	w.G.Expect(host.Status.Provisioning.State).To(gomega.Equal(bmov1alpha1.StateProvisioned))
+	w.G.Expect(w.operator.drives).To(gomega.HaveLen(drives), "nothing is written to the server")
+	w.givenBack("host-0")
 }

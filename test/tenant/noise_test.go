@@ -29,6 +29,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -399,12 +400,21 @@ func refuseAll(t *testing.T, annotations map[string]string, images map[string]bm
 	for name, image := range images {
 		number := fmt.Sprint(len(claims))
 		keys = append(keys, w.host("host-"+number, func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"n": number} }))
-		claims[name] = w.attack("machine-"+number, func(c *bmov1alpha1.HostClaim) {
+		claim := builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "machine-" + number}, func(c *bmov1alpha1.HostClaim) {
 			c.Spec.HostSelector.MatchLabels = map[string]string{"n": number}
 			c.Spec.Image = &image
 		})
+		err := mallory.Create(w.Ctx, claim)
+		claims[name] = claim
+		if err != nil { // what no server could fetch is refused at once
+			w.G.Expect(err).To(gomega.And(gomega.Satisfy(apierrors.IsForbidden), gomega.MatchError(gomega.ContainSubstring("spec.image"))), name)
+			claims[name] = nil
+		}
 	}
 	for name, claim := range claims {
+		if claim == nil {
+			continue
+		}
 		w.G.Eventually(func() string {
 			w.Read(claim)
 			return harness.Condition(claim.Status.Conditions, associated)
@@ -420,7 +430,7 @@ func refuseAll(t *testing.T, annotations map[string]string, images map[string]bm
 // A tenant that has mistaken itself need not start over.
 func TestTenantWhoCorrectsARefusedImageGetsIt(t *testing.T) {
 	w, host := newPoolWithHost(t, map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://good\.example/.*`})
-	claim := w.attack("machine", withImage("file:///etc/shadow", ""))
+	claim := w.attack("machine", withImage("https://evil.example/os.raw", ""))
 	w.expect(claim, associated, "False/ImageRefused", "spec.image.url is refused")
 	w.OK(change(w, mallory, claim, withImage(goodURL, "")))
 	w.ready(claim)

@@ -86,7 +86,10 @@ func TestRulesForNewClaims(t *testing.T) {
 			},
 			says: []string{"spec.userData.namespace names another namespace than that of the claim; leave it out"},
 		},
-		"an image from a file, which policy decides on": {claim: withImage("file:///srv/os.raw", "")},
+		"an image from an address that policy decides on": {claim: withImage("http://127.0.0.1/os.raw", "")},
+		"an image from a file": {
+			claim: withImage("file:///srv/os.raw", ""), says: []string{`spec.image.url has the scheme "file"`, "use http, https, ftp, gopher or oci"},
+		},
 		"a selector that cannot be understood": {
 			claim: operatorOf("near"),
 			says:  []string{"spec.hostSelector.matchExpressions[0] is invalid", `"near"`, "correct it, or leave it out"},

@@ -128,6 +128,13 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 	if !controllerutil.RemoveFinalizer(desired, infrav1.HostClaimFinalizer) {
 		return nil
 	}
+	named, err := r.hostsBy(ctx, hostsByConsumer, binding.NameKey(s.claim))
+	if err != nil {
+		return err
+	}
+	if len(named) == 0 { // the claim has changed over to us from the controller of baremetal-operator
+		controllerutil.RemoveFinalizer(desired, bmov1alpha1.HostClaimFinalizer)
+	}
 	if err := r.Client.Patch(ctx, desired, patch.Locked(s.claim)); client.IgnoreNotFound(err) != nil {
 		if why := refusal(err); why != "" {
 			s.finished = false
