@@ -343,6 +343,13 @@ func TestInvalidPolicyIsReportedOnItself(t *testing.T) {
 // Claims that the controller of baremetal-operator has bound change over one by one, as docs/operations.md has people
 // do: the administrator puts the UID of the claim beside its name on the host. What the server runs stays.
 func TestClaimsOfTheOtherControllerChangeOver(t *testing.T) {
+	for name, before := range map[string]bool{"before they are deleted": true, "when they are deleted already": false} {
+		t.Run(name, func(t *testing.T) { changesOver(t, before) })
+	}
+}
+
+func changesOver(t *testing.T, before bool) {
+	t.Helper()
 	w := newWorld(t).withRights().withBoot()
 	w.policy(nil, w.tenant)
 	claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) {
@@ -366,8 +373,16 @@ func TestClaimsOfTheOtherControllerChangeOver(t *testing.T) {
 	w.manager()
 	w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
 	drives := len(w.operator.drives)
+	if !before {
+		w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
+	}
 
 	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.UID = claim.UID })
+	if !before {
+		w.expectGone("machine")
+		w.expectPristine("host-0")
+		return
+	}
 	w.expect("machine", "Ready", "True/Provisioned")
 	w.G.Expect(meta.FindStatusCondition(w.readClaim("machine").Status.Conditions, "hostclaim.metal3.io/StoodDown")).To(gomega.BeNil())
 	host := w.readHost("host-0")

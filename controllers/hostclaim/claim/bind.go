@@ -425,7 +425,7 @@ func refusal(err error) string {
 		return "an admission policy denies it, or the annotations of the object would be longer than 256 KiB; " +
 			"the administrator of the cluster must permit it, or shorten them"
 	case silent != "":
-		return "admission webhook " + silent + " does not answer; while baremetal-operator is stopped, the failurePolicy of its webhooks must be Ignore"
+		return silent + " does not answer; while baremetal-operator is stopped, the failurePolicy of its webhooks must be Ignore"
 	// Nor does it give a reason for what etcd refuses.
 	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && strings.Contains(err.Error(), "etcdserver: request is too large"):
 		return "the object would be too large for etcd; shorten its labels, annotations, finalizers, managedFields or spec"

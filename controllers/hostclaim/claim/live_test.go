@@ -246,12 +246,15 @@ func TestRefusal(t *testing.T) {
 		"it is no request":          {apierrors.NewBadRequest(quoted.Error()), "denies it"},
 		"it is too long":            {apierrors.NewRequestEntityTooLargeError(quoted.Error()), "256 KiB"},
 		"a webhook does not answer": {apierrors.NewInternalError(fmt.Errorf("failed calling webhook \"hostclaim.metal3.io\": %w", quoted)), "webhook hostclaim.metal3.io does not answer"},
-		"it is too long for etcd":   {plain("etcdserver: request is too large"), "too large"},
-		"it fails inside":           {apierrors.NewInternalError(quoted), ""},
-		"the object is newer":       {apierrors.NewConflict(host, "x", quoted), ""},
-		"the object is gone":        {apierrors.NewNotFound(host, "x"), ""},
-		"there was no answer":       {quoted, ""},
-		"it took too long":          {apierrors.NewTimeoutError(quoted.Error(), 1), ""},
+		"one of another team does not answer": {
+			apierrors.NewInternalError(fmt.Errorf("failed calling webhook \"guard.team-x.example.com\": %w", quoted)), "an admission webhook does not answer",
+		},
+		"it is too long for etcd": {plain("etcdserver: request is too large"), "too large"},
+		"it fails inside":         {apierrors.NewInternalError(quoted), ""},
+		"the object is newer":     {apierrors.NewConflict(host, "x", quoted), ""},
+		"the object is gone":      {apierrors.NewNotFound(host, "x"), ""},
+		"there was no answer":     {quoted, ""},
+		"it took too long":        {apierrors.NewTimeoutError(quoted.Error(), 1), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -177,7 +177,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 // reconcileNormal binds a host to the claim, then keeps the host in step with it.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 	if err := r.ensureFinalizer(ctx, s.claim); err != nil {
-		if why := refusal(err); why != "" && s.host == nil && s.claim.Status.BareMetalHost == nil {
+		if why := refusal(err); why != "" && s.host == nil && binding.RecordOf(s.claim) == binding.Unrecorded {
 			s.waits.bind = binding.Wait{
 				Reason: infrav1.BindRefusedReason, Message: "The API server refuses the finalizer of the claim: " + why + ". It is tried again",
 			}

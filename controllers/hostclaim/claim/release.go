@@ -125,15 +125,18 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 		}
 	}
 	desired := s.claim.DeepCopy()
-	if !controllerutil.RemoveFinalizer(desired, infrav1.HostClaimFinalizer) {
+	changed := controllerutil.RemoveFinalizer(desired, infrav1.HostClaimFinalizer)
+	if controllerutil.ContainsFinalizer(desired, bmov1alpha1.HostClaimFinalizer) {
+		named, err := r.hostsBy(ctx, hostsByConsumer, binding.NameKey(s.claim))
+		if err != nil {
+			return err
+		}
+		if len(named) == 0 { // the claim has changed over to us from the controller of baremetal-operator
+			changed = controllerutil.RemoveFinalizer(desired, bmov1alpha1.HostClaimFinalizer) || changed
+		}
+	}
+	if !changed {
 		return nil
-	}
-	named, err := r.hostsBy(ctx, hostsByConsumer, binding.NameKey(s.claim))
-	if err != nil {
-		return err
-	}
-	if len(named) == 0 { // the claim has changed over to us from the controller of baremetal-operator
-		controllerutil.RemoveFinalizer(desired, bmov1alpha1.HostClaimFinalizer)
 	}
 	if err := r.Client.Patch(ctx, desired, patch.Locked(s.claim)); client.IgnoreNotFound(err) != nil {
 		if why := refusal(err); why != "" {

@@ -351,7 +351,7 @@ func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
 	}
 	if host.Status.ErrorType == bmov1alpha1.ProvisioningError && host.Status.ErrorCount >= provisioningRetries {
 		message += "; from release 0.14 on, baremetal-operator gives up after " + strconv.Itoa(provisioningRetries) +
-			" failures of one image: correct spec.image, or delete the claim"
+			" failures of one image: have the server written anew with another one, or delete the claim"
 	}
 	switch {
 	case crossing:

@@ -488,7 +488,7 @@ func TestHostError(t *testing.T) {
 		"its text is shown in the same namespace": {newHost("tenant", failed), false, "The host is in error (power management error): BMC 192.0.2.7 does not answer"},
 		"a host that may have been given up says so": {
 			newHost("infra", givenUp), true, "The host is in error (provisioning error); from release 0.14 on, baremetal-operator gives up after " +
-				"5 failures of one image: correct spec.image, or delete the claim; the infrastructure team sees the text of it on the host",
+				"5 failures of one image: have the server written anew with another one, or delete the claim; the infrastructure team sees the text of it on the host",
 		},
 		"an error without a type is still an error": {newHost("tenant", untyped), false, "The host is in error: lost"},
 		"so is one without a text":                  {newHost("tenant", mute), false, "The host is in error"},

@@ -150,10 +150,10 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 	return reconciler.SetupWithManager(mgr, options, more...)
 }
 
-// addKinds adds the caches of the definitions that claims depend on, and the controller that keeps them. Where the
-// manager is restricted to a namespace, another install does that.
+// addKinds adds the caches of the definitions that claims depend on, and the controller that keeps them complete. One
+// install in a cluster does that, or two releases would undo what the other does: the one that serves the webhooks.
 func addKinds(mgr ctrl.Manager, o Options) (*moveKinds, error) {
-	if o.Namespace != "" {
+	if o.Namespace != "" || o.WebhookPort == 0 {
 		return newMoveKinds(mgr)
 	}
 	kinds, err := newMoveKinds(mgr, "hostdeploypolicies.metal3.io")

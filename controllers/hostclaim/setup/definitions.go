@@ -79,8 +79,8 @@ func (d *definitions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	}
 	err := d.Patch(ctx, desired, patch.Locked(crd))
 	if apierrors.IsForbidden(err) {
-		ctrl.LoggerFrom(ctx).Error(err, "The definition is left without the label for clusterctl move, or without columns",
-			"remedy", "kubectl label crd "+req.Name+" "+infrav1.ClusterctlLabel+"=")
+		ctrl.LoggerFrom(ctx).Error(err, "The definition is left without its columns, or without the label for clusterctl move",
+			"remedy", "let the account of the manager patch CustomResourceDefinition "+req.Name+", and restart the manager")
 		err = nil
 	}
 	return ctrl.Result{}, err

@@ -38,22 +38,25 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
-// SilentWebhook returns the name of the admission webhook for want of whose answer the API server has failed a
-// write; empty if that is not why. The API server says so by this text alone.
+// SilentWebhook names the admission webhook for want of whose answer the API server has failed a write, if it is one of
+// Metal3; it returns "an admission webhook" for one of another project, and nothing if that is not why. The API server
+// says so by this text alone.
 func SilentWebhook(err error) string {
 	if !apierrors.IsInternalError(err) {
 		return ""
 	}
 	_, after, found := strings.Cut(err.Error(), "failed calling webhook \"")
 	name, _, quoted := strings.Cut(after, "\"")
-	if !found || !quoted {
+	switch {
+	case !found:
 		return ""
+	case quoted && strings.HasSuffix(name, ".metal3.io") && len(name) <= maxWebhookName:
+		return "admission webhook " + name
+	default:
+		return "an admission webhook"
 	}
-	return text.Shorten(text.Printable(name), maxWebhookName)
 }
 
 // maxWebhookName is the limit of the API server.

@@ -357,7 +357,7 @@ func (s *scope) failed(condition, reason, message string, err error) error {
 		message += ": " + status.Status().Message
 	}
 	if silent := patch.SilentWebhook(err); silent != "" {
-		message += ": admission webhook " + silent + " does not answer; whoever runs it must start it again"
+		message += ": " + silent + " does not answer; whoever runs it must start it again"
 	}
 	s.wait(condition, reason, message)
 	return err

@@ -197,8 +197,11 @@ func WithSimulatedHosts() []Manager {
 // WithNewerBareMetalOperator has the cluster look as with baremetal-operator 0.14: its CRDs, and its webhooks for six
 // kinds. They go over those of 0.13, which drives the hosts.
 func WithNewerBareMetalOperator(all []Manager) []Manager {
-	i := 1 + slices.IndexFunc(all, func(m Manager) bool { return m.Component == components.BareMetalOperator })
-	return slices.Insert(all, i, Manager{
+	i := slices.IndexFunc(all, func(m Manager) bool { return m.Component == components.BareMetalOperator })
+	if i < 0 {
+		return all
+	}
+	return slices.Insert(all, i+1, Manager{
 		Component:     components.BMOWebhooks,
 		Kustomization: "hack/devcluster/manager/baremetal-operator-0.14",
 		Args: func(p Place) []string {
