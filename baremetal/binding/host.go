@@ -47,7 +47,7 @@ func ConsumerKey(host *bmov1alpha1.BareMetalHost) string {
 
 // ClaimKey is the ConsumerKey of the hosts that name a claim.
 func ClaimKey(claim *bmov1alpha1.HostClaim) string {
-	return claim.Namespace + "/" + claim.Name + "/" + string(claim.UID)
+	return NameKey(claim) + string(claim.UID)
 }
 
 // NameKey is the ConsumerKey of the hosts that name a claim without its UID, as the controller of baremetal-operator

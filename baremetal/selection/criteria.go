@@ -140,11 +140,14 @@ func portable(o operators.Operator) bool {
 	}
 }
 
-// CheckSpelling returns an error for each operator that Parse understands and baremetal-operator 0.14
-// refuses in a new claim. Its errors are InvalidErrors, joined.
-func CheckSpelling(wanted bmov1alpha1.HostSelector) error {
+// CheckNew returns why a new claim is refused: what Parse returns, or an error for each operator that Parse
+// understands and baremetal-operator 0.14 does not. Its errors are InvalidErrors, joined.
+func CheckNew(claim *bmov1alpha1.HostClaim) error {
+	if _, err := Parse(claim); err != nil {
+		return err
+	}
 	var faults []error
-	for i, e := range wanted.MatchExpressions {
+	for i, e := range claim.Spec.HostSelector.MatchExpressions {
 		parsed, known := spellings[strings.ToLower(string(e.Operator))]
 		if !known || portable(e.Operator) {
 			continue

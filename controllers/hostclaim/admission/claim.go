@@ -74,10 +74,7 @@ func (Claim) ValidateDelete(context.Context, *bmov1alpha1.HostClaim) (admission.
 
 // selectorFault returns what cannot be parsed of the hosts that a claim asks for.
 func selectorFault(c *bmov1alpha1.HostClaim) error {
-	_, err := selection.Parse(c)
-	if err == nil {
-		err = selection.CheckSpelling(c.Spec.HostSelector)
-	}
+	err := selection.CheckNew(c)
 	if err == nil {
 		return nil
 	}

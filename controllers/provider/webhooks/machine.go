@@ -184,11 +184,7 @@ func cleaningWarnings(spec infrav1.Metal3MachineSpec, path *field.Path) []string
 // selectorProblems finds what the hostclaim manager would not understand of the
 // claim that a machine with the selector makes. It is the same code.
 func selectorProblems(before, after *infrav1.HostSelector, path *field.Path) field.ErrorList {
-	claim := claims.Desired(claims.Wanted{Selector: after})
-	_, err := selection.Parse(claim)
-	if err == nil {
-		err = selection.CheckSpelling(claim.Spec.HostSelector)
-	}
+	err := selection.CheckNew(claims.Desired(claims.Wanted{Selector: after}))
 	var faults interface{ Unwrap() []error }
 	if reflect.DeepEqual(before, after) || !errors.As(err, &faults) {
 		return nil
