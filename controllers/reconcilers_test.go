@@ -37,6 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
@@ -55,6 +56,7 @@ func reconcilers() []any {
 		orphan.Reconciler{},
 		orphan.CopyReconciler{},
 		policies.Reconciler{},
+		setup.DefinitionReconciler{},
 		cluster.Reconciler{},
 		data.Reconciler{},
 		datatemplate.Reconciler{},

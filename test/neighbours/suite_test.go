@@ -39,7 +39,7 @@ const (
 	// honest is the tenant beside which the others live.
 	honest = "honest"
 	// patience is how long a story may take.
-	patience = 90 * time.Second
+	patience = 3 * time.Minute
 	// maxMemory is what a manager may hold in any story, in MiB: several times what it
 	// takes for the few honest machines, and less than the limits of the manifests.
 	maxMemory = 400

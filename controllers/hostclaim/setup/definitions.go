@@ -43,10 +43,10 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
-// definitions keeps the CustomResourceDefinitions of baremetal-operator complete, see Complete. Each change of one
+// DefinitionReconciler keeps the CustomResourceDefinitions of baremetal-operator complete, see Complete. Each change of one
 // wakes it, such as an upgrade of baremetal-operator. Only a move needs the label, and only people look at columns:
 // without the right to write them, the manager runs on.
-type definitions struct {
+type DefinitionReconciler struct {
 	client.Client
 	// Live reads definitions whole; the caches hold their metadata.
 	Live client.Reader
@@ -60,14 +60,14 @@ func addDefinitions(mgr ctrl.Manager, caches map[string]cache.Cache) error {
 	for _, name := range slices.Sorted(maps.Keys(caches)) {
 		builder.WatchesRawSource(source.Kind[client.Object](caches[name], watch.CRD(), &handler.EnqueueRequestForObject{}))
 	}
-	return builder.Complete(&definitions{Client: mgr.GetClient(), Live: mgr.GetAPIReader()})
+	return builder.Complete(&DefinitionReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()})
 }
 
 // Reconcile completes one definition.
-func (d *definitions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *DefinitionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	crd := &unstructured.Unstructured{} // which loses nothing that a newer API server knows
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	if err := d.Live.Get(ctx, req.NamespacedName, crd); err != nil {
+	if err := r.Live.Get(ctx, req.NamespacedName, crd); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	desired := crd.DeepCopy()
@@ -77,7 +77,7 @@ func (d *definitions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	if equality.Semantic.DeepEqual(crd, desired) {
 		return ctrl.Result{}, nil
 	}
-	err := d.Patch(ctx, desired, patch.Locked(crd))
+	err := r.Patch(ctx, desired, patch.Locked(crd))
 	if apierrors.IsForbidden(err) {
 		ctrl.LoggerFrom(ctx).Error(err, "The definition is left without its columns, or without the label for clusterctl move",
 			"remedy", "let the account of the manager patch CustomResourceDefinition "+req.Name+", and restart the manager")
