@@ -64,6 +64,10 @@ const (
 	// is held by finalizers of others.
 	HostReleasedReason = "HostReleased"
 
+	// TakeOverRefusedReason surfaces when a claim cannot take over the host that CAPM3 has bound to its
+	// Metal3Machine, or not yet; the message says why.
+	TakeOverRefusedReason = "TakeOverRefused"
+
 	// BindRefusedReason surfaces when the API server refuses what a claim must carry
 	// before a host is bound to it.
 	BindRefusedReason = "BindRefused"

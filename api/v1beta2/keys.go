@@ -301,10 +301,15 @@ const (
 	NodeInfoAnnotation = "hostclaim.metal3.io/node-info"
 )
 
+// TakeOverAnnotation asks for the machines of a cluster that CAPM3 has made to be taken over. On a Metal3Cluster, an
+// administrator writes "true"; on a Metal3Machine without a claim, the provider manager repeats that; on its
+// HostClaim, the provider manager names the BareMetalHost that the machine has, which is in the same namespace.
+const TakeOverAnnotation = "hostclaim.metal3.io/take-over"
+
 // Keys that come from CAPM3 and keep their names.
 const (
-	// HostAnnotation is on a Metal3Machine: <namespace>/<name> of the BareMetalHost behind its claim.
-	// Nothing is decided by it.
+	// HostAnnotation is on a Metal3Machine: <namespace>/<name> of the BareMetalHost behind its claim. It counts only
+	// while a machine of CAPM3 is taken over.
 	HostAnnotation = "metal3.io/BareMetalHost"
 
 	// FailureDomainLabel is on a BareMetalHost: its failure domain. An administrator writes it.

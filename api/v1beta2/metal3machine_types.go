@@ -45,6 +45,8 @@ const (
 	WaitingForReservedHostReason = "WaitingForReservedHost"
 	// HostClaimNotBoundReason surfaces when no host answers the HostClaim; the message is that of the claim.
 	HostClaimNotBoundReason = "HostClaimNotBound"
+	// TakingOverReason surfaces when a HostClaim is being made for a machine that CAPM3 has bound to a host.
+	TakingOverReason = "TakingOver"
 	// HostLostReason surfaces when the bound host does not exist anymore. The Machine must be replaced.
 	HostLostReason = "HostLost"
 	// HostClaimNameTakenReason surfaces when a HostClaim of that name belongs to something else.

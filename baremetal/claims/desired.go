@@ -57,6 +57,9 @@ type Wanted struct {
 	Deployment *Deployment
 	// PoweredOn is the power state that the host should have.
 	PoweredOn bool
+	// TakeOver is the name of the host, in the machine's own namespace, that CAPM3 has bound to the machine and
+	// that the claim takes over; empty if it is to look for one.
+	TakeOver string
 	// Rebuild asks for the host to be wiped and written anew, if it was not asked by the
 	// same text before; empty asks for nothing.
 	Rebuild string
@@ -87,6 +90,9 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 	}
 	if w.SoftFailureDomain {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.SoftFailureDomainAnnotation, "true")
+	}
+	if w.TakeOver != "" {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.TakeOverAnnotation, w.TakeOver)
 	}
 	if w.Rebuild != "" {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.RebuildAnnotation, w.Rebuild)

@@ -80,6 +80,8 @@ type State struct {
 	Deployment *Deployment
 	// PoweredOn is the power state that the claim asks for.
 	PoweredOn bool
+	// TakeOver is the name of the host of CAPM3 that the claim is to take over, or has; empty if it looked for one.
+	TakeOver string
 	// Rebuild is the text by which the claim asks for a rebuild; empty if it does not.
 	Rebuild string
 	// Synchronized is true if the spec of the host has what the claim asks for now.
@@ -104,6 +106,7 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 		Deleting:   !claim.DeletionTimestamp.IsZero(),
 		Deployment: deployment(claim.Spec),
 		PoweredOn:  claim.Spec.PoweredOn,
+		TakeOver:   claim.Annotations[infrav1.TakeOverAnnotation],
 		Rebuild:    claim.Annotations[infrav1.RebuildAnnotation],
 	}
 	s.Binding = s.Phase == Unbound && binding(claim)

@@ -26,6 +26,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -222,6 +223,12 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	asAdministrator(func(h *bmov1alpha1.BareMetalHost) { h.Annotations[deleteForMove] = "" }) // as clusterctl does
 	write("Freed", binding.Freed)
 	asAdministrator(func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, "capm3.metal3.io/unhealthy") })
+	asAdministrator(func(h *bmov1alpha1.BareMetalHost) { // as CAPM3 does
+		h.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: h.Namespace, Name: "machine",
+		}
+		metav1.SetMetaDataLabel(&h.ObjectMeta, clusterv1.ClusterNameLabel, "a")
+	})
 	for _, cleared := range []func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost{binding.Cleared, ready} {
 		write("Bind", bind)
 		write("Desired", desired)

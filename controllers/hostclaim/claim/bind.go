@@ -58,14 +58,15 @@ func (r *Reconciler) bind(ctx context.Context, s *scope) error {
 		return nil
 	}
 	var c candidate
-	if c, s.waits.bind = r.choose(s); c.host == nil {
-		return nil
+	var err error
+	if c, s.waits.bind, err = r.choose(ctx, s); err != nil || c.host == nil {
+		return err
 	}
 	s.known.Candidate = true
 	if err := r.walk(ctx, s); err != nil || s.step != binding.Take {
 		return err
 	}
-	err := r.take(ctx, s, c)
+	err = r.take(ctx, s, c)
 	if !errors.Is(err, errRefused) {
 		return err
 	}
@@ -101,21 +102,32 @@ type candidate struct {
 }
 
 // choose returns the host to bind to the claim, or why there is none.
-func (r *Reconciler) choose(s *scope) (candidate, binding.Wait) {
+func (r *Reconciler) choose(ctx context.Context, s *scope) (candidate, binding.Wait, error) {
 	if until, wait := refusedUntil(s.claim); r.Clock.Now().Before(until) {
 		r.Pool.Leave(keyOf(s.claim))
 		s.wakeAt(until)
-		return candidate{}, wait
+		return candidate{}, wait, nil
 	}
 	if moved := s.adoptable(); len(moved) > 0 {
 		r.Pool.Leave(keyOf(s.claim))
-		return adopt(s.claim, moved)
+		c, wait := adopt(s.claim, moved)
+		return c, wait, nil
 	}
 	criteria, wait := wanted(s.claim)
 	if wait.Reason != "" {
 		r.Pool.Leave(keyOf(s.claim))
-		return candidate{}, wait
+		return candidate{}, wait, nil
 	}
+	if s.claim.Annotations[infrav1.TakeOverAnnotation] != "" {
+		r.Pool.Leave(keyOf(s.claim))
+		return r.takeOver(ctx, s)
+	}
+	c, wait := r.pick(s, criteria)
+	return c, wait, nil
+}
+
+// pick returns a host of the pool for the claim, or why there is none.
+func (r *Reconciler) pick(s *scope, criteria selection.Criteria) (candidate, binding.Wait) {
 	admitting := criteria.Namespaces(s.decision.Namespaces())
 	namespaces, refused := r.permitting(s, admitting)
 	r.Pool.Enter(pool.Waiter{
@@ -267,7 +279,7 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 	r.Pool.Bound(client.ObjectKeyFromObject(host))
 	r.Pool.Leave(keyOf(s.claim))
 	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
-	if !binding.Moved(c.host, s.claim) {
+	if !binding.Moved(c.host, s.claim) && !binding.TakesOver(s.claim, c.host) {
 		r.Metrics.bindSeconds.Observe(r.Clock.Since(s.claim.CreationTimestamp.Time).Seconds())
 	}
 	return nil

@@ -51,6 +51,7 @@ const (
 	hostsByConsumer       = "host.consumer"       // hosts by the claim that they name, see binding.ClaimKey
 	hostsByMovedClaim     = "host.movedClaim"     // hosts that may have been moved with a claim, by namespace and name of that
 	claimsByHostNamespace = "claim.hostNamespace" // claims by the namespace of their host
+	claimsByTakeOver      = "claim.takeOver"      // claims by the host that they are to take over
 	claimsByFacts         = "claim.facts"         // claims by the name under which the facts of their host are published
 )
 
@@ -69,6 +70,9 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 				return nil
 			}
 			return []string{c.Status.BareMetalHost.Namespace}
+		})),
+		indexer.IndexField(ctx, claim, claimsByTakeOver, watch.Index(func(c *bmov1alpha1.HostClaim) []string {
+			return []string{c.Annotations[infrav1.TakeOverAnnotation]}
 		})),
 		indexer.IndexField(ctx, claim, claimsByFacts, watch.Index(func(c *bmov1alpha1.HostClaim) []string {
 			return []string{binding.HardwareDataName(c.Name)}
@@ -95,7 +99,7 @@ func secretsOf(claim *bmov1alpha1.HostClaim) []string {
 //
 //	what changes                       which claims
 //	the claim, status included         itself
-//	a host                             the claim that it names, or named
+//	a host                             the claim that it names, or named, or that is to take it over
 //	a host becomes free                the first waiting claim that it suits, then
 //	                                   the next, see package pool
 //	a HostDeployPolicy                 those that wait, those of which a pass is under
@@ -142,19 +146,22 @@ type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // hostHandler keeps the pool of free hosts and wakes the claim that a host names
 // or has just ceased to name.
 func (r *Reconciler) hostHandler() handler.EventHandler {
-	seen := func(object client.Object, queue requests) {
+	seen := func(ctx context.Context, object client.Object, queue requests) {
 		if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
 			r.Pool.Observe(host)
 			enqueueConsumer(host, queue)
+			for _, claim := range r.hostToSuccessor(ctx, host) {
+				queue.Add(claim)
+			}
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, queue requests) { seen(e.Object, queue) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue requests) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requests) { seen(ctx, e.Object, queue) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) {
 			if before, ok := e.ObjectOld.(*bmov1alpha1.BareMetalHost); ok {
 				enqueueConsumer(before, queue)
 			}
-			seen(e.ObjectNew, queue)
+			seen(ctx, e.ObjectNew, queue)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
 			r.Pool.Forget(client.ObjectKeyFromObject(e.Object))
@@ -173,6 +180,14 @@ func enqueueConsumer(host *bmov1alpha1.BareMetalHost, queue requests) {
 		ref := host.Spec.ConsumerRef
 		queue.Add(request(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}))
 	}
+}
+
+// hostToSuccessor wakes the claim that is to take a host over from a machine of CAPM3.
+func (r *Reconciler) hostToSuccessor(ctx context.Context, host *bmov1alpha1.BareMetalHost) []reconcile.Request {
+	if !binding.OfMachine(host) {
+		return nil
+	}
+	return r.claims(ctx, client.InNamespace(host.Namespace), client.MatchingFields{claimsByTakeOver: host.Name})
 }
 
 // policyToClaims wakes the claims that a policy may let in, and those that have a host under

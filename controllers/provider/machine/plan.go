@@ -40,6 +40,8 @@ type Plan struct {
 	// DataTemplate is the Metal3DataTemplate that a Metal3DataClaim is to ask for data, and DataDomain the failure
 	// domain that it was chosen for; empty for the template that the machine names.
 	DataTemplate, DataDomain string
+	// TakeOver asks for the mark by which the hostclaim manager knows that a claim may take over the host of the machine.
+	TakeOver bool
 	// WriteName asks for the secret that names the server.
 	WriteName bool
 	// ProviderID is the value for spec.providerID, empty until known.
@@ -160,6 +162,9 @@ func reusesHost(o Observed, p *Plan) bool {
 
 // wantsClaim desires the claim and waits until a host is bound to it.
 func wantsClaim(o Observed, p *Plan) bool {
+	if host := o.formerHost(); host != "" && o.takeOverAsked() {
+		return takesOver(o, p, host)
+	}
 	if reason, message := claimLost(o); reason != "" {
 		p.wait(infrav1.AssociateBareMetalHostCondition, reason, message)
 		return true
@@ -168,6 +173,7 @@ func wantsClaim(o Observed, p *Plan) bool {
 	if o.Claim.HasHost() {
 		return false
 	}
+	p.TakeOver = o.Claim.TakeOver != ""
 	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, whyUnbound(o.Claim))
 	asksEarly(o, p)
 	return true
@@ -219,6 +225,10 @@ func claimLost(o Observed) (reason, message string) {
 	if o.established() {
 		replace = ". The Machine must be replaced"
 	}
+	neverHad := ""
+	if o.formerHost() != "" {
+		neverHad = ". If it never had one, since CAPM3 made it, write \"true\" to annotation " + infrav1.TakeOverAnnotation + " of the Metal3Cluster"
+	}
 	for _, lost := range []struct {
 		holds           bool
 		reason, message string
@@ -251,7 +261,7 @@ func claimLost(o Observed) (reason, message string) {
 		},
 		{
 			absent && o.established(), infrav1.HostLostReason,
-			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced",
+			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced" + neverHad,
 		},
 		{o.InTheWay != nil, infrav1.HostClaimNameTakenReason, claim + " belongs to something else: delete it, or give the Machine another name"},
 	} {
@@ -275,6 +285,7 @@ func wanted(o Observed) *claims.Wanted {
 		FailureDomain: o.Owner.Spec.FailureDomain,
 		Deployment:    o.Claim.Deployment,
 		PoweredOn:     o.Claim.PoweredOn,
+		TakeOver:      o.Claim.TakeOver,
 
 		SoftFailureDomain: o.Machine.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}

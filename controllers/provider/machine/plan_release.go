@@ -63,6 +63,8 @@ func Release(o Observed) ReleasePlan {
 			message += ": " + o.Claim.Message
 		}
 		p.Waits = []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.DeprovisioningReason, message)}
+	case o.deletedTooEarly():
+		p.Waits = neverTakenOver(o.formerHost())
 	case o.Left != nil && (ends(o.Left) || !claims.Rests(o.Left)):
 		p.Waits = kept(o.Left.Name)
 	default:

@@ -20,11 +20,13 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
@@ -84,6 +86,70 @@ func TestMachineReusesTheHostOfAnother(t *testing.T) {
 	}
 }
 
+// ofCAPM3 makes the machine one that has a host and no claim.
+func ofCAPM3(o *Observed) {
+	established(o)
+	metav1.SetMetaDataAnnotation(&o.Machine.ObjectMeta, infrav1.HostAnnotation, owner.Namespace+"/host-1")
+	secret := func(name string) *corev1.SecretReference {
+		return &corev1.SecretReference{Namespace: owner.Namespace, Name: name}
+	}
+	status := &o.Machine.Status
+	status.UserData, status.MetaData, status.NetworkData = secret("boot"), secret("m-1-metadata"), secret("m-1-networkdata")
+}
+
+// requested has the administrator ask for the machines of CAPM3 to be taken over, and marked as the machine is marked then.
+func requested(o *Observed) {
+	metav1.SetMetaDataAnnotation(&o.Infra.ObjectMeta, infrav1.TakeOverAnnotation, "true")
+}
+
+func marked(o *Observed) {
+	metav1.SetMetaDataAnnotation(&o.Machine.ObjectMeta, infrav1.TakeOverAnnotation, "true")
+}
+
+// A machine of CAPM3 is marked, and gets a claim for what its host runs: when that is asked for, and only for a host of
+// its own namespace.
+func TestMachineOfCAPM3GetsItsClaim(t *testing.T) {
+	taken := claim(deployment())
+	taken.TakeOver, taken.PoweredOn = "host-1", true
+	for name, tc := range map[string]struct {
+		given  Observed
+		marks  bool
+		want   *claims.Wanted
+		reason string
+	}{
+		"nobody has asked":                     {observe(ofCAPM3), false, nil, "HostLost"},
+		"it is marked first":                   {observe(ofCAPM3, requested), true, nil, "TakingOver"},
+		"then it gets its claim":               {observe(ofCAPM3, requested, marked), true, taken, "TakingOver"},
+		"the claim waits for its host":         {observe(ofCAPM3, requested, marked, unbound, takingOver), true, taken, "HostClaimNotBound"},
+		"something else has the claim's name":  {observe(ofCAPM3, requested, marked, inTheWay), false, nil, "HostLost"},
+		"its claim belongs in another cluster": {observe(ofCAPM3, requested, marked, inAnotherCluster), false, nil, "HostLost"},
+		"the host is of another namespace": {
+			observe(ofCAPM3, requested, marked, func(o *Observed) { o.Machine.Annotations[infrav1.HostAnnotation] = "other/host-1" }), false, nil, "HostLost",
+		},
+		"it had no host yet": {
+			observe(requested, marked, func(o *Observed) { o.Machine.Annotations[infrav1.HostAnnotation] = owner.Namespace + "/host-1" }),
+			false, claim(nil), "HostClaimNotBound",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Next(tc.given)
+			expect.Equal(t, tc.marks, p.TakeOver)
+			expect.Equal(t, tc.want, p.Claim)
+			if waits := p.waits(); len(waits) == 0 || waits[0].Reason != tc.reason {
+				t.Errorf("waits are %v, want %s", waits, tc.reason)
+			}
+		})
+	}
+}
+
+func takingOver(o *Observed) {
+	o.Claim.TakeOver, o.Claim.Deployment, o.Claim.PoweredOn = "host-1", deployment(), true
+}
+
+func inTheWay(o *Observed) { o.InTheWay = &bmov1alpha1.HostClaim{} }
+
+func inAnotherCluster(o *Observed) { o.Remote = &claims.Remote{Namespace: "tenant", Origin: "origin"} }
+
 // TestRelease shows what the transcripts of TestLife do not.
 func TestRelease(t *testing.T) {
 	wait := []metav1.Condition{waiting("HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released`)}
@@ -91,6 +157,18 @@ func TestRelease(t *testing.T) {
 		given Observed
 		want  ReleasePlan
 	}{
+		"keeps a machine of CAPM3 until its host is taken over, or nobody asks for that": {
+			observe(ofCAPM3, requested), ReleasePlan{Waits: []metav1.Condition{waiting("HostClaimReady", "TakingOver",
+				`The machine was deleted before it was taken over, so nothing frees BareMetalHost "host-1": run CAPM3 until the machine is gone, `+
+					"or take annotation hostclaim.metal3.io/take-over off the Metal3Cluster to let the machine go without its host")}},
+		},
+		"and in the next pass, too": {
+			observe(ofCAPM3, requested, func(o *Observed) { set(o.Machine, neverTakenOver("host-1")[0]) }), ReleasePlan{Waits: neverTakenOver("host-1")},
+		},
+		"keeps no machine of CAPM3 that is not to be taken over": {observe(ofCAPM3), ReleasePlan{Done: true}},
+		"keeps no machine whose claim was deleted": {
+			observe(ofCAPM3, requested, func(o *Observed) { set(o.Machine, waiting("HostClaimReady", "Deprovisioning", "")) }), ReleasePlan{Done: true},
+		},
 		"leaves data of something else alone": {observe(func(o *Observed) { o.Data.NameTaken = true }), ReleasePlan{Done: true}},
 		"keeps the data while the host is given back": {
 			observe(rendered, func(o *Observed) { o.Left = ptr.To(reserved("m-1", resting, ending)) }),

@@ -204,6 +204,10 @@ func reportPlan(machine *infrav1.Metal3Machine, plan Plan) {
 	if plan.Provisioned {
 		machine.Status.Initialization.Provisioned = ptr.To(true)
 	}
+	delete(machine.Annotations, infrav1.TakeOverAnnotation)
+	if plan.TakeOver {
+		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, infrav1.TakeOverAnnotation, "true")
+	}
 	delete(machine.Annotations, infrav1.RebuiltAnnotation)
 	if plan.Rebuilt != "" {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, infrav1.RebuiltAnnotation, plan.Rebuilt)

@@ -1,0 +1,79 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+)
+
+// takeOverAsked reports whether the machines of the cluster that CAPM3 has made are to be taken over.
+func (o Observed) takeOverAsked() bool {
+	return o.Infra != nil && o.Infra.Annotations[infrav1.TakeOverAnnotation] == "true"
+}
+
+// formerHost is the name of the host that a machine may have without a claim, since CAPM3 has bound it: in its own
+// namespace. It is empty for all other machines, among them those whose claim would be in another cluster.
+func (o Observed) formerHost() string {
+	namespace, name, _ := strings.Cut(o.Machine.Annotations[infrav1.HostAnnotation], "/")
+	without := o.Claim.Phase == claims.Absent && o.InTheWay == nil && o.Remote == nil && !o.TakenOver
+	if !without || !o.established() || namespace != o.Machine.Namespace {
+		return ""
+	}
+	return name
+}
+
+// takesOver makes a claim for what the host of the machine runs. The mark on the machine comes before it.
+func takesOver(o Observed, p *Plan, host string) bool {
+	p.TakeOver = true
+	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.TakingOverReason, fmt.Sprintf(
+		"A HostClaim is made that takes over BareMetalHost %q, which CAPM3 has bound to the machine", host))
+	if o.Machine.Annotations[infrav1.TakeOverAnnotation] != "true" {
+		return true
+	}
+	p.Claim = wanted(o)
+	p.Claim.TakeOver, p.Claim.PoweredOn = host, true
+	p.Claim.Deployment = &claims.Deployment{
+		Image:        claims.ImageOf(o.Machine.Spec.Image, o.pullSecret()),
+		CustomDeploy: (*bmov1alpha1.CustomDeploy)(o.Machine.Spec.CustomDeploy),
+		UserData:     firstName(o.Machine.Status.UserData, ""),
+		MetaData:     firstName(o.Machine.Status.MetaData, ""),
+		NetworkData:  firstName(o.Machine.Status.NetworkData, ""),
+	}
+	return true
+}
+
+// deletedTooEarly reports whether a machine was deleted before it was taken over. One that has been has reported how its
+// claim does.
+func (o Observed) deletedTooEarly() bool {
+	reported := capiconditions.GetReason(o.Machine, infrav1.HostClaimReadyCondition)
+	return o.takeOverAsked() && o.formerHost() != "" && (reported == "" || reported == infrav1.TakingOverReason)
+}
+
+// neverTakenOver returns what such a machine waits for.
+func neverTakenOver(host string) []metav1.Condition {
+	return []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.TakingOverReason, fmt.Sprintf(
+		"The machine was deleted before it was taken over, so nothing frees BareMetalHost %q: run CAPM3 until the machine is gone, or "+
+			"take annotation %s off the Metal3Cluster to let the machine go without its host", host, infrav1.TakeOverAnnotation))}
+}
