@@ -118,10 +118,13 @@ func TestManagers(t *testing.T) {
 			},
 		},
 
-		"the hostclaim manager has no verb on the kinds of the provider and of Cluster API": {
-			who: hostOwner,
+		"the hostclaim manager reads one Metal3Machine, and nothing else of the provider and of Cluster API": {
+			who:     hostOwner,
+			allowed: []rights{{[]string{"get"}, on(infraGroup, "metal3machines"), anywhere}},
 			denied: []rights{
-				{all, infraKinds, anywhere},
+				{slices.DeleteFunc(slices.Clone(all), func(verb string) bool { return verb == "get" }), infraKinds, anywhere},
+				{[]string{"get"}, on(infraGroup, "metal3clusters", "metal3clustertemplates", "metal3machinetemplates", "metal3datatemplates",
+					"metal3dataclaims", "metal3datas", "metal3remediations", "metal3remediationtemplates"), anywhere},
 				{all, on(infraGroup, "metal3machines/status", "metal3clusters/status"), anywhere},
 				{all, on(coreGroup, "clusters", "machines", "machinesets", "machinedeployments"), anywhere},
 				{all, on("bootstrap."+coreGroup, "kubeadmconfigs"), anywhere},
