@@ -18,6 +18,7 @@ package binding
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -68,6 +69,10 @@ func CheckTakeOver(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 		},
 		{!host.DeletionTimestamp.IsZero(), "it is being deleted"},
 		{
+			ownedByMachine(host),
+			"a Metal3Machine is among its metadata.ownerReferences, and the host would be deleted with that: take the reference off",
+		},
+		{
 			metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.PausedAnnotation),
 			"it is paused: remove annotation " + bmov1alpha1.PausedAnnotation,
 		},
@@ -76,7 +81,7 @@ func CheckTakeOver(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 			"it is detached: remove annotation " + bmov1alpha1.DetachedAnnotation,
 		},
 		{host.Spec.ExternallyProvisioned, "it is provisioned externally, and could not be wiped"},
-		{!Asked(claim) || !same(claim, host), "it was told to run something else than its Metal3Machine asks for: have the Machine replaced"},
+		{!Asked(claim) || !same(claim, host), "it was told to run something else than its Metal3Machine asks for: its image must be that of the Metal3Machine"},
 		{
 			!runsItsPayload(host),
 			fmt.Sprintf("it is %s: what was begun must end first", host.Status.Provisioning.State),
@@ -89,6 +94,11 @@ func CheckTakeOver(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 		}
 	}
 	return nil
+}
+
+// ownedByMachine reports whether a host is deleted with a Metal3Machine. Releases of CAPM3 differ in that.
+func ownedByMachine(host *bmov1alpha1.BareMetalHost) bool {
+	return slices.ContainsFunc(host.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == machineKind })
 }
 
 // rebooting reports whether a client asks baremetal-operator to keep a host off, or to reboot it.

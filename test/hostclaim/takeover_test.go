@@ -17,6 +17,8 @@ limitations under the License.
 package hostclaim
 
 import (
+	"net/http"
+	"sync"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -113,6 +115,40 @@ func TestTakeOverGoesOnAfterACrash(t *testing.T) {
 	})
 }
 
+// A claim that kube-apiserver removes while it takes a host over leaves the host to its machine, as it was.
+func TestTakeOverIsTakenBackIfTheClaimGoes(t *testing.T) {
+	w := ofCAPM3(t)
+	before := w.readHost("host-0")
+	end, answered := make(chan func(), 1), make(chan struct{})
+	w.transport = func(next http.RoundTripper) http.RoundTripper {
+		goes, done := sync.OnceFunc(func() { (<-end)() }), sync.OnceFunc(func() { close(answered) })
+		return connection(func(request *http.Request) (*http.Response, error) {
+			if bindRequests["the consumerRef"](request.Method, request.URL.RequestURI(), bodyOf(request)) {
+				goes()
+				defer done()
+			}
+			return next.RoundTrip(request)
+		})
+	}
+	w.manager()
+	claim := w.claim("machine", w.takesOver, func(c *bmov1alpha1.HostClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1.PausedAnnotation, "")
+	})
+	goOn, err := server.NewDeletions(t).Begin(w.Ctx, claim.DeepCopy())
+	w.OK(err)
+	end <- func() { w.OK(goOn()) }
+	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, clusterv1.PausedAnnotation) })
+	w.G.Eventually(answered).Should(gomega.BeClosed())
+	w.expectGone("machine")
+	w.G.Eventually(func(g gomega.Gomega) {
+		now := w.readHost("host-0")
+		g.Expect(now.Spec).To(gomega.Equal(before.Spec))
+		g.Expect(now.Labels).To(gomega.Equal(before.Labels))
+		g.Expect(now.Annotations).To(gomega.Equal(before.Annotations))
+	}).Should(gomega.Succeed())
+	w.G.Expect(w.operator.switched.Load()).To(gomega.BeZero())
+}
+
 // Who may write claims, and no machines, gets no host of a machine by it: host and machine must name each other, and
 // the administrator of the machine must have asked. The host stays as it is, and what is in the way is named; most can
 // be mended at the host, and the claim then goes on.
@@ -164,6 +200,15 @@ func TestTakeOverIsRefused(t *testing.T) {
 		"the claim asks for another image": {
 			claim: func(c *bmov1alpha1.HostClaim) { c.Spec.Image.Checksum = "def456" },
 			want:  "told to run something else",
+		},
+		"the host would be deleted with the machine": {
+			spoil: func(h *bmov1alpha1.BareMetalHost, m *infrav1.Metal3Machine) {
+				h.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: m.Name, UID: "of-the-machine",
+				}}
+			},
+			want: "take the reference off",
+			mend: func(h *bmov1alpha1.BareMetalHost) { h.OwnerReferences = nil },
 		},
 		"the host is paused": {
 			spoil: func(h *bmov1alpha1.BareMetalHost, _ *infrav1.Metal3Machine) {

@@ -229,6 +229,12 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 		}
 		metav1.SetMetaDataLabel(&h.ObjectMeta, clusterv1.ClusterNameLabel, "a")
 	})
+	ofCAPM3 := host.DeepCopy()
+	write("Bind, taking a host over", bind)
+	write("as it was before that", func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+		ofCAPM3.ResourceVersion = h.ResourceVersion
+		return ofCAPM3
+	})
 	for _, cleared := range []func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost{binding.Cleared, ready} {
 		write("Bind", bind)
 		write("Desired", desired)

@@ -295,7 +295,9 @@ func TestRulesLetOldFaultsBe(t *testing.T) {
 	w.admit(mallory, malloryName, oldNamespace)
 	waiting, bound := builder.Claim(client.ObjectKey{Namespace: oldNamespace, Name: "waiting"}), builder.Claim(client.ObjectKey{Namespace: oldNamespace, Name: "bound"})
 	w.expect(waiting, associated, "False/InvalidHostSelector")
-	w.G.Expect(waiting.Finalizers).To(gomega.ContainElement(finalizer), "the manager writes it")
+	w.Await(waiting, func(g gomega.Gomega) { // its next write
+		g.Expect(waiting.Finalizers).To(gomega.ContainElement(finalizer))
+	})
 	w.OK(change(w, mallory, waiting, label("team", "m")))
 	w.OK(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }))
 	w.refused(change(w, mallory, bound, annotation("hostclaim.metal3.io/reboot-request", "y")), "verb manage")
@@ -309,6 +311,19 @@ func TestRulesLetOldFaultsBe(t *testing.T) {
 	w.OK(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { c.Spec.Image = nil })) // it goes anyway
 	w.OK(change(w, manager, bound, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
 	w.AwaitGone(bound)
+}
+
+// A claim that is to take a host of CAPM3 over would look for another one without its annotation, and run the same there.
+func TestTakeOverOfAClaimStays(t *testing.T) {
+	w := newWorld(t)
+	const key = "hostclaim.metal3.io/take-over"
+	claim := w.attack("machine")
+	w.OK(change(w, mallory, claim, annotation(key, "host-0")))
+	w.refused(change(w, mallory, claim, annotation(key, "host-1")), "stays as it is")
+	w.refused(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, key) }), "delete the claim")
+	w.OK(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { // as clusterctl does
+		c.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
+	}))
 }
 
 // The manager writes the marks that others cannot.

@@ -116,7 +116,7 @@ func (r *Reconciler) readRecorded(ctx context.Context, s *scope) (*bmov1alpha1.B
 		return nil, fmt.Errorf("read the recorded host: %w", err)
 	case binding.Has(claim, host):
 		s.known.Own, s.host = true, host
-	case host.Spec.ConsumerRef != nil && !binding.Moved(host, claim) && !binding.TakesOver(claim, host):
+	case host.Spec.ConsumerRef != nil && !binding.Moved(host, claim) && !binding.OfMachine(host):
 		s.known.Recorded = binding.Taken
 	default:
 		s.known.Recorded = binding.Idle

@@ -53,24 +53,28 @@ type ReleasePlan struct {
 // being deleted go with its machines.
 func Release(o Observed) ReleasePlan {
 	p := ReleasePlan{LetGo: ended(o.Group)}
-	switch {
+	switch host := o.notTakenOver(); {
+	case host != "":
+		p.Waits = neverTakenOver(host)
 	case o.Claim.Phase != claims.Absent && keeps(o.Group, o.Claim, o.Unhealthy):
 		p.ReserveClaim, p.Waits = true, kept(o.Claim.Name)
 	case o.Claim.Phase != claims.Absent:
-		p.DeleteClaim = !o.Claim.Deleting
-		message := fmt.Sprintf("Waiting for HostClaim %q to be released", o.Claim.Name)
-		if o.Claim.Deleting && o.Claim.Message != "" && !onItsWay(o.Claim.Reason) {
-			message += ": " + o.Claim.Message
-		}
-		p.Waits = []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.DeprovisioningReason, message)}
-	case o.deletedTooEarly():
-		p.Waits = neverTakenOver(o.formerHost())
+		p.DeleteClaim, p.Waits = !o.Claim.Deleting, releasing(o.Claim)
 	case o.Left != nil && (ends(o.Left) || !claims.Rests(o.Left)):
 		p.Waits = kept(o.Left.Name)
 	default:
 		p.Done, p.ReleaseData = true, o.Data.ClaimExists && o.Data.ClaimHeld
 	}
 	return p
+}
+
+// releasing returns what a machine waits for while its claim gives the host back.
+func releasing(claim claims.State) []metav1.Condition {
+	message := fmt.Sprintf("Waiting for HostClaim %q to be released", claim.Name)
+	if claim.Deleting && claim.Message != "" && !onItsWay(claim.Reason) {
+		message += ": " + claim.Message
+	}
+	return []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.DeprovisioningReason, message)}
 }
 
 // onItsWay reports whether the host of a deleted claim goes through the steps that each host does. The machine

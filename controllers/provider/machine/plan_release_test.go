@@ -158,12 +158,16 @@ func TestRelease(t *testing.T) {
 		want  ReleasePlan
 	}{
 		"keeps a machine of CAPM3 until its host is taken over, or nobody asks for that": {
-			observe(ofCAPM3, requested), ReleasePlan{Waits: []metav1.Condition{waiting("HostClaimReady", "TakingOver",
-				`The machine was deleted before it was taken over, so nothing frees BareMetalHost "host-1": run CAPM3 until the machine is gone, `+
-					"or take annotation hostclaim.metal3.io/take-over off the Metal3Cluster to let the machine go without its host")}},
+			observe(ofCAPM3, requested), ReleasePlan{Waits: neverTakenOver("host-1")},
 		},
 		"and in the next pass, too": {
 			observe(ofCAPM3, requested, func(o *Observed) { set(o.Machine, neverTakenOver("host-1")[0]) }), ReleasePlan{Waits: neverTakenOver("host-1")},
+		},
+		"keeps a machine whose claim is refused the host, too": {
+			observe(ofCAPM3, requested, unbound, takingOver), ReleasePlan{Waits: neverTakenOver("host-1")},
+		},
+		"gives a host back that was taken over": {
+			observe(ofCAPM3, requested, bound, takingOver), ReleasePlan{DeleteClaim: true, Waits: wait},
 		},
 		"keeps no machine of CAPM3 that is not to be taken over": {observe(ofCAPM3), ReleasePlan{Done: true}},
 		"keeps no machine whose claim was deleted": {

@@ -64,16 +64,26 @@ func takesOver(o Observed, p *Plan, host string) bool {
 	return true
 }
 
-// deletedTooEarly reports whether a machine was deleted before it was taken over. One that has been has reported how its
-// claim does.
-func (o Observed) deletedTooEarly() bool {
+// notTakenOver is the host of a machine that was deleted before it was taken over, while that is asked for; empty for all
+// other machines. One that has been taken over has reported how its claim does.
+func (o Observed) notTakenOver() string {
 	reported := capiconditions.GetReason(o.Machine, infrav1.HostClaimReadyCondition)
-	return o.takeOverAsked() && o.formerHost() != "" && (reported == "" || reported == infrav1.TakingOverReason)
+	switch {
+	case !o.takeOverAsked():
+		return ""
+	case o.Claim.Phase == claims.Unbound && !o.Claim.Deleting:
+		return o.Claim.TakeOver
+	case reported == "" || reported == infrav1.TakingOverReason:
+		return o.formerHost()
+	default:
+		return ""
+	}
 }
 
 // neverTakenOver returns what such a machine waits for.
 func neverTakenOver(host string) []metav1.Condition {
 	return []metav1.Condition{waiting(infrav1.HostClaimReadyCondition, infrav1.TakingOverReason, fmt.Sprintf(
-		"The machine was deleted before it was taken over, so nothing frees BareMetalHost %q: run CAPM3 until the machine is gone, or "+
-			"take annotation %s off the Metal3Cluster to let the machine go without its host", host, infrav1.TakeOverAnnotation))}
+		"The machine was deleted before it was taken over, so nothing frees BareMetalHost %q: have the cause in the HostClaim mended, if it "+
+			"has one. To let the machine go without its host, which then must be freed by hand, take annotation %s off the Metal3Cluster",
+		host, infrav1.TakeOverAnnotation))}
 }
