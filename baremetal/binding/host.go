@@ -148,7 +148,7 @@ func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1a
 		UID:        claim.UID,
 	}
 	setClaimUID(out, string(claim.UID))
-	if OfMachine(host) { // clusterctl would move the host by it, and CAPM3 takes it off a host that it frees
+	if OfMachine(host) { // as CAPM3 takes it off a host that it frees
 		delete(out.Labels, clusterv1.ClusterNameLabel)
 	}
 	delete(out.Annotations, infrav1.FenceAnnotation)

@@ -19,7 +19,6 @@ package binding
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,21 +26,21 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// machineKind is the kind of consumerRefs that CAPM3 writes.
-const machineKind = "Metal3Machine"
+// MachineKind is the kind of consumerRefs that CAPM3 writes.
+const MachineKind = "Metal3Machine"
 
 // TakesOver reports whether a claim is to take a host over from the Metal3Machine that both name, in the namespace of
 // all three.
 func TakesOver(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	machine := claim.Spec.ConsumerRef
-	return OfMachine(host) && machine != nil && machine.Kind == machineKind && machine.Name == host.Spec.ConsumerRef.Name &&
+	return OfMachine(host) && machine != nil && machine.Kind == MachineKind && machine.Name == host.Spec.ConsumerRef.Name &&
 		host.Namespace == claim.Namespace && host.Name == claim.Annotations[infrav1.TakeOverAnnotation]
 }
 
 // OfMachine reports whether a host has a Metal3Machine of its namespace as its consumer, as CAPM3 has it.
 func OfMachine(host *bmov1alpha1.BareMetalHost) bool {
 	ref := host.Spec.ConsumerRef
-	return ref != nil && ref.GroupVersionKind().GroupKind() == infrav1.GroupVersion.WithKind(machineKind).GroupKind() &&
+	return ref != nil && ref.GroupVersionKind().GroupKind() == infrav1.GroupVersion.WithKind(MachineKind).GroupKind() &&
 		ref.Namespace == host.Namespace
 }
 
@@ -50,11 +49,15 @@ func OfMachine(host *bmov1alpha1.BareMetalHost) bool {
 // its consumer. The machine is empty if there is none.
 func CheckTakeOver(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, machine metav1.ObjectMeta) error {
 	key := host.Namespace + "/" + host.Name
+	if !TakesOver(claim, host) {
+		return fmt.Errorf("BareMetalHost %q cannot be taken over: "+
+			"it does not name the Metal3Machine of this claim in spec.consumerRef, so CAPM3 has not bound it to that", key)
+	}
+	unrest := Unrest(claim, host)
 	for _, refused := range []struct {
 		holds   bool
 		message string
 	}{
-		{!TakesOver(claim, host), "it does not name the Metal3Machine of this claim in spec.consumerRef, so CAPM3 has not bound it to that"},
 		{
 			machine.UID == "" || machine.UID != claim.Spec.ConsumerRef.UID,
 			"there is no Metal3Machine of the name and UID in spec.consumerRef of this claim",
@@ -82,12 +85,8 @@ func CheckTakeOver(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 		},
 		{host.Spec.ExternallyProvisioned, "it is provisioned externally, and could not be wiped"},
 		{!Asked(claim) || !same(claim, host), "it was told to run something else than its Metal3Machine asks for: its image must be that of the Metal3Machine"},
-		{
-			!runsItsPayload(host),
-			fmt.Sprintf("it is %s: what was begun must end first", host.Status.Provisioning.State),
-		},
-		{rebooting(host), "it is being rebooted, or held off by a remediation, which must end first"},
 		{host.Spec.Online != claim.Spec.PoweredOn, "it is switched off: set spec.online to true"},
+		{unrest != "", unrest + ": wait until it is at rest"},
 	} {
 		if refused.holds {
 			return fmt.Errorf("BareMetalHost %q cannot be taken over: %s", key, refused.message)
@@ -98,16 +97,5 @@ func CheckTakeOver(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 
 // ownedByMachine reports whether a host is deleted with a Metal3Machine. Releases of CAPM3 differ in that.
 func ownedByMachine(host *bmov1alpha1.BareMetalHost) bool {
-	return slices.ContainsFunc(host.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == machineKind })
-}
-
-// rebooting reports whether a client asks baremetal-operator to keep a host off, or to reboot it.
-func rebooting(host *bmov1alpha1.BareMetalHost) bool {
-	for key := range host.Annotations {
-		if key == bmov1alpha1.RebootAnnotationPrefix || strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/") ||
-			strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(host.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == MachineKind })
 }

@@ -67,14 +67,13 @@ func attacked(t *testing.T, transport func(http.RoundTripper) http.RoundTripper)
 
 // beginDeletion makes a claim that the manager leaves alone until kube-apiserver has read it to
 // delete it.
-func (w *world) beginDeletion(deletions *harness.Deletions, name string) (end func()) {
+func (w *world) beginDeletion(deletions *harness.Deletions, name string, changes ...func(*bmov1alpha1.HostClaim)) (end func()) {
 	w.T.Helper()
-	claim := w.claim(name, func(c *bmov1alpha1.HostClaim) {
-		c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""}
-	})
+	const paused = "cluster.x-k8s.io/paused"
+	claim := w.claim(name, append(changes, func(c *bmov1alpha1.HostClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, paused, "") })...)
 	goOn, err := deletions.Begin(w.Ctx, claim.DeepCopy())
 	w.OK(err)
-	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
+	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, paused) })
 	return sync.OnceFunc(func() {
 		if err := goOn(); err != nil {
 			w.T.Errorf("delete claim %s: %v", name, err)
@@ -82,13 +81,12 @@ func (w *world) beginDeletion(deletions *harness.Deletions, name string) (end fu
 	})
 }
 
-// A DELETE that has read a claim without finalizer removes it, whatever was written since. If it
-// does before the host gets the claim's name, the bind is taken back by the pass that made it.
-func TestAttackClaimGoneBeforeItsHostIsBound(t *testing.T) {
-	end, bound := make(chan func(), 1), make(chan struct{})
-	answered := sync.OnceFunc(func() { close(bound) })
-	w := attacked(t, func(next http.RoundTripper) http.RoundTripper {
-		goes := sync.OnceFunc(func() { (<-end)() })
+// endedByBind returns a connection that lets a deletion end just before the host gets the claim's name. Bound is closed
+// when that was answered.
+func endedByBind() (end chan<- func(), transport func(http.RoundTripper) http.RoundTripper, bound <-chan struct{}) {
+	ends, answers := make(chan func(), 1), make(chan struct{})
+	goes, answered := sync.OnceFunc(func() { (<-ends)() }), sync.OnceFunc(func() { close(answers) })
+	return ends, func(next http.RoundTripper) http.RoundTripper {
 		return connection(func(request *http.Request) (*http.Response, error) {
 			if bindRequests["the consumerRef"](request.Method, request.URL.RequestURI(), bodyOf(request)) {
 				goes()
@@ -96,7 +94,14 @@ func TestAttackClaimGoneBeforeItsHostIsBound(t *testing.T) {
 			}
 			return next.RoundTrip(request)
 		})
-	})
+	}, answers
+}
+
+// A DELETE that has read a claim without finalizer removes it, whatever was written since. If it
+// does before the host gets the claim's name, the bind is taken back by the pass that made it.
+func TestAttackClaimGoneBeforeItsHostIsBound(t *testing.T) {
+	end, transport, bound := endedByBind()
+	w := attacked(t, transport)
 	end <- w.beginDeletion(server.NewDeletions(t), "machine")
 	w.G.Eventually(bound).Should(gomega.BeClosed())
 	w.expectGone("machine")

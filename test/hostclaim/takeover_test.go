@@ -17,8 +17,6 @@ limitations under the License.
 package hostclaim
 
 import (
-	"net/http"
-	"sync"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -119,26 +117,11 @@ func TestTakeOverGoesOnAfterACrash(t *testing.T) {
 func TestTakeOverIsTakenBackIfTheClaimGoes(t *testing.T) {
 	w := ofCAPM3(t)
 	before := w.readHost("host-0")
-	end, answered := make(chan func(), 1), make(chan struct{})
-	w.transport = func(next http.RoundTripper) http.RoundTripper {
-		goes, done := sync.OnceFunc(func() { (<-end)() }), sync.OnceFunc(func() { close(answered) })
-		return connection(func(request *http.Request) (*http.Response, error) {
-			if bindRequests["the consumerRef"](request.Method, request.URL.RequestURI(), bodyOf(request)) {
-				goes()
-				defer done()
-			}
-			return next.RoundTrip(request)
-		})
-	}
+	end, transport, bound := endedByBind()
+	w.transport = transport
 	w.manager()
-	claim := w.claim("machine", w.takesOver, func(c *bmov1alpha1.HostClaim) {
-		metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1.PausedAnnotation, "")
-	})
-	goOn, err := server.NewDeletions(t).Begin(w.Ctx, claim.DeepCopy())
-	w.OK(err)
-	end <- func() { w.OK(goOn()) }
-	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, clusterv1.PausedAnnotation) })
-	w.G.Eventually(answered).Should(gomega.BeClosed())
+	end <- w.beginDeletion(server.NewDeletions(t), "machine", w.takesOver)
+	w.G.Eventually(bound).Should(gomega.BeClosed())
 	w.expectGone("machine")
 	w.G.Eventually(func(g gomega.Gomega) {
 		now := w.readHost("host-0")
@@ -217,7 +200,7 @@ func TestTakeOverIsRefused(t *testing.T) {
 			want: "remove annotation baremetalhost.metal3.io/paused",
 			mend: func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) },
 		},
-		"a remediation holds the host off": {
+		"the host is paused while a remediation holds it off": {
 			spoil: func(h *bmov1alpha1.BareMetalHost, _ *infrav1.Metal3Machine) {
 				metav1.SetMetaDataAnnotation(&h.ObjectMeta, bmov1alpha1.PausedAnnotation, "")
 				metav1.SetMetaDataAnnotation(&h.ObjectMeta, "reboot.metal3.io/metal3-remediation-x", `{"mode":"hard"}`)

@@ -170,8 +170,15 @@ func (tn *tenant) release() {
 // waits expects a condition of the machine to be False for the reason, with a
 // message that contains the parts.
 func (tn *tenant) waits(conditionType, reason string, parts ...string) {
+	tn.T.Helper()
+	tn.waitsFor(machineName, conditionType, reason, parts...)
+}
+
+// waitsFor is waits for a machine of any name.
+func (tn *tenant) waitsFor(name, conditionType, reason string, parts ...string) {
+	tn.T.Helper()
 	m := &infrav1.Metal3Machine{}
-	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
+	tn.Await(tn.Named(name, m), func(g gomega.Gomega) {
 		c := meta.FindStatusCondition(m.Status.Conditions, conditionType)
 		g.Expect(c).NotTo(gomega.BeNil(), "condition %s", conditionType)
 		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionFalse))

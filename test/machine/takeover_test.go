@@ -57,7 +57,7 @@ func TestClusterOfCAPM3IsTakenOver(t *testing.T) {
 	tn.Edit(tn.Named("c1", cluster), func() { cluster.Spec.Paused = ptr.To(false) })
 
 	for name := range before.machines {
-		tn.machineWaits(name, "HostLost", `write "true" to annotation hostclaim.metal3.io/take-over of the Metal3Cluster`)
+		tn.waitsFor(name, "AssociateBareMetalHost", "HostLost", `write "true" to annotation hostclaim.metal3.io/take-over of the Metal3Cluster`)
 	}
 	tn.G.Expect(tn.look().hosts).To(gomega.Equal(before.hosts), "nothing happens before it is asked for")
 
@@ -78,16 +78,6 @@ func TestClusterOfCAPM3IsTakenOver(t *testing.T) {
 	tn.G.Expect(freed.Spec.ConsumerRef).To(gomega.BeNil())
 	tn.G.Expect(freed.Status.Provisioning.State).To(gomega.Equal(bmov1alpha1.StateAvailable))
 	tn.G.Expect(freed.Labels).To(gomega.Equal(map[string]string{"model": "demo", "rack": "r1"}))
-}
-
-// machineWaits expects a machine to say what it waits for.
-func (tn *tenant) machineWaits(name, reason, part string) {
-	tn.T.Helper()
-	m := &infrav1.Metal3Machine{}
-	tn.Await(tn.Named(name, m), func(g gomega.Gomega) {
-		g.Expect(harness.Condition(m.Status.Conditions, "AssociateBareMetalHost")).To(gomega.Equal("False/" + reason))
-		g.Expect(harness.Message(m.Status.Conditions, "AssociateBareMetalHost")).To(gomega.ContainSubstring(part))
-	})
 }
 
 // loadCAPM3 makes the objects of testdata/capm3-running.json in their namespace, with new UIDs, below a Cluster that

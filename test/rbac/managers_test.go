@@ -123,8 +123,9 @@ func TestManagers(t *testing.T) {
 			allowed: []rights{{[]string{"get"}, on(infraGroup, "metal3machines"), anywhere}},
 			denied: []rights{
 				{slices.DeleteFunc(slices.Clone(all), func(verb string) bool { return verb == "get" }), infraKinds, anywhere},
-				{[]string{"get"}, on(infraGroup, "metal3clusters", "metal3clustertemplates", "metal3machinetemplates", "metal3datatemplates",
-					"metal3dataclaims", "metal3datas", "metal3remediations", "metal3remediationtemplates"), anywhere},
+				{[]string{"get"}, slices.DeleteFunc(slices.Clone(infraKinds), func(kind string) bool {
+					return slices.Contains(on(infraGroup, "metal3machines"), kind)
+				}), anywhere},
 				{all, on(infraGroup, "metal3machines/status", "metal3clusters/status"), anywhere},
 				{all, on(coreGroup, "clusters", "machines", "machinesets", "machinedeployments"), anywhere},
 				{all, on("bootstrap."+coreGroup, "kubeadmconfigs"), anywhere},

@@ -71,7 +71,7 @@ func (r *Reconciler) takeOver(ctx context.Context, s *scope) (candidate, binding
 // consumer reads the metadata of the machine that the claim names, live; empty if there is none.
 func (r *Reconciler) consumer(ctx context.Context, claim *bmov1alpha1.HostClaim) (metav1.ObjectMeta, error) {
 	machine := &metav1.PartialObjectMetadata{}
-	machine.SetGroupVersionKind(infrav1.GroupVersion.WithKind("Metal3Machine"))
+	machine.SetGroupVersionKind(infrav1.GroupVersion.WithKind(binding.MachineKind))
 	if claim.Spec.ConsumerRef == nil {
 		return machine.ObjectMeta, nil
 	}

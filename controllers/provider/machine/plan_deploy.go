@@ -157,6 +157,17 @@ func wantsTemplate(o Observed, p *Plan) bool {
 	return true
 }
 
+// deployment is what the machine wants to run, with these secrets.
+func (o Observed) deployment(named Secrets) *claims.Deployment {
+	return &claims.Deployment{
+		Image:        claims.ImageOf(o.Machine.Spec.Image, named.PullSecret),
+		CustomDeploy: (*bmov1alpha1.CustomDeploy)(o.Machine.Spec.CustomDeploy),
+		UserData:     named.UserData,
+		MetaData:     named.MetaData,
+		NetworkData:  named.NetworkData,
+	}
+}
+
 // deploysImage puts image, secrets and power on the claim in one write, and
 // waits until the host runs them.
 func deploysImage(o Observed, p *Plan) bool {
@@ -175,13 +186,7 @@ func deploysImage(o Observed, p *Plan) bool {
 		if refusesRebuild(o).Reason != infrav1.InvalidRebuildAnnotationReason {
 			p.Claim.Rebuild = o.rebuildText() // no rebuild with the first image
 		}
-		p.Claim.Deployment = &claims.Deployment{
-			Image:        claims.ImageOf(o.Machine.Spec.Image, named.PullSecret),
-			CustomDeploy: (*bmov1alpha1.CustomDeploy)(o.Machine.Spec.CustomDeploy),
-			UserData:     named.UserData,
-			MetaData:     named.MetaData,
-			NetworkData:  named.NetworkData,
-		}
+		p.Claim.Deployment = o.deployment(named)
 		p.Claim.PoweredOn = true
 	}
 	switch {

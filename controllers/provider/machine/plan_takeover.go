@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"strings"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 
@@ -54,13 +53,11 @@ func takesOver(o Observed, p *Plan, host string) bool {
 	}
 	p.Claim = wanted(o)
 	p.Claim.TakeOver, p.Claim.PoweredOn = host, true
-	p.Claim.Deployment = &claims.Deployment{
-		Image:        claims.ImageOf(o.Machine.Spec.Image, o.pullSecret()),
-		CustomDeploy: (*bmov1alpha1.CustomDeploy)(o.Machine.Spec.CustomDeploy),
-		UserData:     firstName(o.Machine.Status.UserData, ""),
-		MetaData:     firstName(o.Machine.Status.MetaData, ""),
-		NetworkData:  firstName(o.Machine.Status.NetworkData, ""),
-	}
+	given := o.Machine.Status
+	p.Claim.Deployment = o.deployment(Secrets{
+		UserData: firstName(given.UserData, ""), MetaData: firstName(given.MetaData, ""), NetworkData: firstName(given.NetworkData, ""),
+		PullSecret: o.pullSecret(),
+	})
 	return true
 }
 
