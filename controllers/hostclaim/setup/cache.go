@@ -62,8 +62,15 @@ func CacheOptions(o Options) cache.Options {
 	}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+		options.ByObject[namespaceMetadata()] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", o.Namespace)}
 	}
 	return options
+}
+
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return namespace
 }
 
 // watched selects the objects that --watch-filter lets through; nil selects all.
