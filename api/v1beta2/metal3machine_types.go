@@ -197,8 +197,8 @@ type Metal3MachineSpec struct {
 	// +optional
 	CustomDeploy *CustomDeploy `json:"customDeploy,omitempty"`
 
-	// userData names the secret with the user data for the first boot. It is used instead of the
-	// bootstrap data of the Machine.
+	// userData has no effect, as with CAPM3: the server gets the bootstrap data of the Machine. For other
+	// user data, name its secret in spec.bootstrap.dataSecretName of the Machine.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0",message="name is empty: set it to the name of a secret of the same namespace, or remove userData",reason=FieldValueRequired
 	UserData *corev1.SecretReference `json:"userData,omitempty"`

@@ -487,8 +487,8 @@ func TestWarnings(t *testing.T) {
 			want: []string{`spec.metaData: key "k" is in strings and namespaces: only strings counts`},
 		},
 		"a template of machines that only serves another namespace": {
-			kind: "Metal3MachineTemplate", spec: "template: {spec: {customDeploy: {method: m}, userData: {name: x, namespace: elsewhere}}}",
-			want: []string{`spec.template.spec.userData.namespace is "elsewhere": machines of any other namespace, such as this one, are refused; leave it out`},
+			kind: "Metal3MachineTemplate", spec: "template: {spec: {customDeploy: {method: m}, metaData: {name: x, namespace: elsewhere}}}",
+			want: []string{`spec.template.spec.metaData.namespace is "elsewhere": machines of any other namespace, such as this one, are refused; leave it out`},
 		},
 	}
 	namespace := server.Namespace(t, "warnings", nil)

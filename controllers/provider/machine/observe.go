@@ -96,8 +96,8 @@ func (r *Reconciler) observeHost(ctx context.Context, s *scope) (err error) {
 // other Secrets of the machine may be handed out.
 func (r *Reconciler) observeBootstrap(ctx context.Context, s *scope) error {
 	r.Secrets.Ensure(s.Machine.Namespace) // before the read, so that no change is missed
-	s.Bootstrap = s.bootstrapRef()
-	if !s.asksForBootstrap() || s.Bootstrap.Reason != "" {
+	s.Bootstrap = BootstrapFacts{Secret: ptr.Deref(s.Owner.Spec.Bootstrap.DataSecretName, "")}
+	if !s.asksForBootstrap() {
 		return nil
 	}
 	refused, err := r.refusedData(ctx, s)
@@ -108,21 +108,6 @@ func (r *Reconciler) observeBootstrap(ctx context.Context, s *scope) error {
 	}
 	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 		fmt.Sprintf("Secret %q with the user data, or one with other data, cannot be read", s.Bootstrap.Secret), err)
-}
-
-// bootstrapRef names the secret with the user data. What the Metal3Machine names wins over the bootstrap data
-// of the Machine.
-func (s *scope) bootstrapRef() BootstrapFacts {
-	ref := s.Machine.Spec.UserData
-	switch {
-	case ref == nil || ref.Name == "":
-		return BootstrapFacts{Secret: ptr.Deref(s.Owner.Spec.Bootstrap.DataSecretName, "")}
-	case ref.Namespace != "" && ref.Namespace != s.Machine.Namespace:
-		return BootstrapFacts{Secret: ref.Name, Reason: infrav1.InvalidConfigurationReason, Message: fmt.Sprintf(
-			"spec.userData.namespace is %q: only secrets of namespace %q can be used", ref.Namespace, s.Machine.Namespace)}
-	default:
-		return BootstrapFacts{Secret: ref.Name}
-	}
 }
 
 // readBootstrap reads the user data, live and again only when it has changed. It returns why no server can be given
@@ -187,9 +172,7 @@ func (r *Reconciler) refusedData(ctx context.Context, s *scope) (string, error) 
 // refuses returns why a Secret must not leave the namespace under a key. The Metal3Machine does not count
 // as naming a pull secret, since it takes over the annotations of its Machine.
 func (s *scope) refuses(secret *corev1.Secret, key string) string {
-	userData := s.Machine.Spec.UserData
-	named := key == secretkeys.MetaData || key == secretkeys.NetworkData || key == secretkeys.UserData && userData != nil && userData.Name != ""
-	return refuses(s.Owner, secret, key, named)
+	return refuses(s.Owner, secret, key, key == secretkeys.MetaData || key == secretkeys.NetworkData)
 }
 
 // observeData reads the Metal3DataClaim of the machine, which has its name, and the Metal3Data that answers it.

@@ -99,11 +99,11 @@ func TestReconcileProblems(t *testing.T) {
 			calls: readsFail[*corev1.Secret](errBroken), given: newCast(),
 			condition: "AssociateBareMetalHost/False/AssociateBareMetalHostFailed", message: `Secret "boot"`, wantErr: true,
 		},
-		"user data of another namespace is refused": {
+		"user data of the Metal3Machine does not stand in for bootstrap data": {
 			given: newCast(func(c *cast) {
-				c.machine.Spec.UserData = &corev1.SecretReference{Namespace: "tenant-b", Name: "boot"}
+				c.machine.Spec.UserData, c.owner.Spec.Bootstrap.DataSecretName = &corev1.SecretReference{Name: "boot"}, nil
 			}),
-			condition: "AssociateBareMetalHost/False/InvalidConfiguration", message: `"tenant-b"`,
+			condition: "AssociateBareMetalHost/False/WaitingForBootstrapData",
 		},
 		"user data that is not known to be the machine's is refused": {
 			given:     newCast(func(c *cast) { c.secret.Type = corev1.SecretTypeOpaque }),
@@ -112,7 +112,7 @@ func TestReconcileProblems(t *testing.T) {
 		"a kubeconfig as user data is refused": {
 			given: newCast(func(c *cast) {
 				c.secret.Name = "a-kubeconfig"
-				c.machine.Spec.UserData = &corev1.SecretReference{Name: "a-kubeconfig"}
+				c.owner.Spec.Bootstrap.DataSecretName = ptr.To("a-kubeconfig")
 			}),
 			condition: "AssociateBareMetalHost/False/InvalidConfiguration", message: "credentials of a Cluster",
 		},

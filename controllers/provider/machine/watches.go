@@ -71,7 +71,7 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func secretsOf(machine *infrav1.Metal3Machine) []string {
-	refs := []*corev1.SecretReference{machine.Spec.UserData, machine.Spec.MetaData, machine.Spec.NetworkData}
+	refs := []*corev1.SecretReference{machine.Spec.MetaData, machine.Spec.NetworkData}
 	if machine.Annotations[infrav1.EffectiveIdentityAnnotation] != "" {
 		refs = append(refs, machine.Status.UserData, machine.Status.MetaData, machine.Status.NetworkData)
 	}

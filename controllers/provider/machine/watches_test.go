@@ -61,7 +61,7 @@ func TestWatches(t *testing.T) {
 	facts := &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "m-1")}
 	facts.Annotations = map[string]string{infrav1.HostUIDAnnotation: "host-uid"}
 	second := newCast().machine
-	second.Name, second.Spec.UserData = "m-2", &corev1.SecretReference{Name: "own"}
+	second.Name, second.Spec.NetworkData = "m-2", &corev1.SecretReference{Name: "own"}
 	other := newCast().machine
 	other.Name, other.Labels = "m-9", nil
 	facts.OwnerReferences[0].UID = "u"

@@ -49,7 +49,7 @@ func machineValidator() validator[*infrav1.Metal3Machine] {
 				identityProblems(c.before, c.after.Spec.IdentityRef, path.Child("identityRef")))
 		},
 		warnings: func(_ context.Context, c change[*infrav1.Metal3Machine]) []string {
-			return cleaningWarnings(c.after.Spec, path)
+			return specWarnings(c.after.Spec, path)
 		},
 	}
 }
@@ -79,7 +79,7 @@ func machineTemplateProblems(c change[*infrav1.Metal3MachineTemplate]) field.Err
 // namespace than their own.
 func machineTemplateWarnings(_ context.Context, c change[*infrav1.Metal3MachineTemplate]) []string {
 	path := field.NewPath("spec", "template", "spec")
-	warnings := cleaningWarnings(c.after.Spec.Template.Spec, path)
+	warnings := specWarnings(c.after.Spec.Template.Spec, path)
 	for _, r := range referencesOf(c.after.Spec.Template.Spec, path) {
 		if r.what == "secrets" && r.namespace != "" && r.namespace != c.after.Namespace {
 			warnings = append(warnings, fmt.Sprintf("%s is %q: machines of any other namespace, such as this one, are refused; leave it out",
@@ -171,14 +171,18 @@ func hasClaim(machine *infrav1.Metal3Machine) bool {
 			conditions.GetReason(machine, infrav1.AssociateBareMetalHostCondition))
 }
 
-// cleaningWarnings warns of a cleaning mode that counts only where a host stays with its tenant.
-func cleaningWarnings(spec infrav1.Metal3MachineSpec, path *field.Path) []string {
-	if spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
-		return nil
+// specWarnings warns of fields with less effect than it seems.
+func specWarnings(spec infrav1.Metal3MachineSpec, path *field.Path) []string {
+	var warnings []string
+	if spec.AutomatedCleaningMode == infrav1.CleaningModeDisabled {
+		warnings = append(warnings, fmt.Sprintf("%s is %q, which counts only while the host is kept for the next machine, by nodeReuse and where policy permits it: "+
+			"a host that is given back is cleaned, since its next tenant may be another",
+			path.Child("automatedCleaningMode"), spec.AutomatedCleaningMode))
 	}
-	return []string{fmt.Sprintf("%s is %q, which counts only while the host is kept for the next machine, by nodeReuse and where policy permits it: "+
-		"a host that is given back is cleaned, since its next tenant may be another",
-		path.Child("automatedCleaningMode"), spec.AutomatedCleaningMode)}
+	if spec.UserData != nil {
+		warnings = append(warnings, fmt.Sprintf("%s has no effect, as with CAPM3: the server gets the bootstrap data of the Machine", path.Child("userData")))
+	}
+	return warnings
 }
 
 // selectorProblems finds what the hostclaim manager would not understand of the

@@ -191,6 +191,7 @@ func TestWarningsOfMachineTemplates(t *testing.T) {
 		"a host that is given back is cleaned, since its next tenant may be another"
 	want := admission.Warnings{
 		"spec.template.spec.automatedCleaningMode " + uncleaned,
+		"spec.template.spec.userData has no effect, as with CAPM3: the server gets the bootstrap data of the Machine",
 		`spec.template.spec.metaData.namespace is "elsewhere": ` +
 			"machines of any other namespace, such as this one, are refused; leave it out",
 	}
