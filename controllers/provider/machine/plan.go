@@ -147,7 +147,7 @@ func needsBootstrap(o Observed, p *Plan) bool {
 
 // reusesHost adopts the claim of a machine that was replaced, or waits for one.
 func reusesHost(o Observed, p *Plan) bool {
-	if o.Claim.Phase != claims.Absent || o.established() || o.TakenOver {
+	if o.Claim.Phase != claims.Absent || o.established() || o.TakenOver || o.formerHost() != "" {
 		return false
 	}
 	p.Reuse = nextReserved(o.Group, claims.Desired(*wanted(o)))

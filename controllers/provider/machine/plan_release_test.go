@@ -126,8 +126,10 @@ func TestMachineOfCAPM3GetsItsClaim(t *testing.T) {
 		"the host is of another namespace": {
 			observe(ofCAPM3, requested, marked, func(o *Observed) { o.Machine.Annotations[infrav1.HostAnnotation] = "other/host-1" }), false, nil, "HostLost",
 		},
+		"its host was being provisioned": {observe(ofCAPM3, requested, marked, begun), true, taken, "TakingOver"},
+		"it goes before a reserved claim": {observe(ofGroup(reserved("a")), ofCAPM3, requested, marked, begun), true, taken, "TakingOver"},
 		"it had no host yet": {
-			observe(requested, marked, func(o *Observed) { o.Machine.Annotations[infrav1.HostAnnotation] = owner.Namespace + "/host-1" }),
+			observe(requested, marked, func(o *Observed) { delete(o.Machine.Annotations, infrav1.HostAnnotation) }),
 			false, claim(nil), "HostClaimNotBound",
 		},
 	} {
@@ -140,6 +142,11 @@ func TestMachineOfCAPM3GetsItsClaim(t *testing.T) {
 			}
 		})
 	}
+}
+
+// begun takes from a machine of CAPM3 what it has once its server runs.
+func begun(o *Observed) {
+	o.Machine.Spec.ProviderID, o.Machine.Status.Initialization.Provisioned = "", nil
 }
 
 func takingOver(o *Observed) {

@@ -37,7 +37,8 @@ func (o Observed) takeOverAsked() bool {
 func (o Observed) formerHost() string {
 	namespace, name, _ := strings.Cut(o.Machine.Annotations[infrav1.HostAnnotation], "/")
 	without := o.Claim.Phase == claims.Absent && o.InTheWay == nil && o.Remote == nil && !o.TakenOver
-	if !without || !o.established() || namespace != o.Machine.Namespace {
+	bound := o.established() || o.takeOverAsked() // by CAPM3, which may have been stopped while it provisioned the host
+	if !without || !bound || namespace != o.Machine.Namespace {
 		return ""
 	}
 	return name
