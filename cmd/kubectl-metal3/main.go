@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Program kubectl-metal3 is a plugin of kubectl: it shows pool, claims and machines with what they wait
-// for. It only reads, with the credentials of its caller.
+// for, and takes part in a move from CAPM3 and back. It works with the credentials of its caller.
 package main
 
 import (

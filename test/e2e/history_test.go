@@ -165,17 +165,25 @@ func (h *history) seeHost(host *bmov1alpha1.BareMetalHost, deleted bool) {
 	}
 	h.hosts[key] = append(h.hosts[key], host)
 	delete(h.gone, key)
-	was, is := before.Spec.ConsumerRef, host.Spec.ConsumerRef
+	was, is := claimOf(before), claimOf(host)
 	switch {
 	case was == nil && is != nil:
 		h.binds = append(h.binds, change{key, *is, version(host)})
 		h.bound(key, is.UID)
-	case was != nil && is == nil:
+	case was != nil && host.Spec.ConsumerRef == nil:
 		h.frees = append(h.frees, change{key, *was, version(host)})
 		h.freed(key, before, host)
 	case was != nil && is != nil && was.UID != is.UID && !followed(before, is):
 		h.breaks("host %s went from claim %s/%s to %s/%s without being free", key, was.Namespace, was.Name, is.Namespace, is.Name)
 	}
+}
+
+// claimOf is the claim that has a host; nil if none has, or a Metal3Machine as with CAPM3.
+func claimOf(host *bmov1alpha1.BareMetalHost) *corev1.ObjectReference {
+	if ref := host.Spec.ConsumerRef; ref == nil || ref.Kind != "Metal3Machine" {
+		return ref
+	}
+	return nil
 }
 
 // left checks that a host that goes with a claim goes by a move: clusterctl has marked it, or an
@@ -202,7 +210,7 @@ func (h *history) bound(key client.ObjectKey, claim types.UID) {
 		if h.gone[other] {
 			continue
 		}
-		if ref := versions[len(versions)-1].Spec.ConsumerRef; other != key && ref != nil && ref.UID == claim {
+		if ref := claimOf(versions[len(versions)-1]); other != key && ref != nil && ref.UID == claim {
 			h.breaks("claim %s has the hosts %s and %s", claim, key, other)
 		}
 	}

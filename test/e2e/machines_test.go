@@ -91,13 +91,19 @@ func (a *tenantCluster) nodes(t *testing.T) map[string]corev1.Node {
 // workload is a client for the tenant's cluster.
 func (a *tenantCluster) workload(t *testing.T) client.Client {
 	t.Helper()
+	workload, err := a.connect(t)
+	expect.NoError(t, err)
+	return workload
+}
+
+// connect returns an error while the tenant's cluster does not answer.
+func (a *tenantCluster) connect(t *testing.T) (client.Client, error) {
+	t.Helper()
 	secret := &corev1.Secret{}
 	expect.NoError(t, a.Client.Get(t.Context(), client.ObjectKey{Namespace: a.Namespace, Name: a.cluster.Name + "-kubeconfig"}, secret))
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
 	expect.NoError(t, err)
-	workload, err := client.New(config, client.Options{Scheme: a.Client.Scheme()})
-	expect.NoError(t, err)
-	return workload
+	return client.New(config, client.Options{Scheme: a.Client.Scheme()})
 }
 
 // checkAddresses compares with what the server's cards were given.

@@ -80,8 +80,10 @@ func (m managed) Run() int {
 }
 
 func start(ctx context.Context) (<-chan error, error) {
-	if err := server.InstallRoles(ctx, harness.ProviderAccount()); err != nil {
-		return nil, err
+	for _, account := range []harness.Account{harness.ProviderAccount(), harness.HostClaimAccount()} {
+		if err := server.InstallRoles(ctx, account); err != nil {
+			return nil, err
+		}
 	}
 	if err := hooks.prepare(ctx); err != nil {
 		return nil, err

@@ -17,7 +17,6 @@ limitations under the License.
 package machine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -28,19 +27,18 @@ import (
 	"github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/cmd/kubectl-metal3/commands"
 	hostclaimsetup "github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/capm3"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -48,13 +46,12 @@ import (
 // taken over by both managers: nothing of the servers, the machines and their data changes. A worker that is deleted
 // afterwards gives its server back.
 func TestClusterOfCAPM3IsTakenOver(t *testing.T) {
-	tn := loadCAPM3(t)
+	tn := loadCAPM3(t, capm3.Running)
 	before := tn.look()
 	tn.G.Expect(before.hosts).To(gomega.HaveLen(6))
 	tn.G.Expect(before.machines).To(gomega.HaveLen(4))
 	tn.hostclaimManager()
-	cluster := &clusterv1.Cluster{}
-	tn.Edit(tn.Named("c1", cluster), func() { cluster.Spec.Paused = ptr.To(false) })
+	tn.pauses(false)
 
 	for name := range before.machines {
 		tn.waitsFor(name, "AssociateBareMetalHost", "HostLost", `write "true" to annotation hostclaim.metal3.io/take-over of the Metal3Cluster`)
@@ -63,12 +60,12 @@ func TestClusterOfCAPM3IsTakenOver(t *testing.T) {
 
 	infra := &infrav1.Metal3Cluster{}
 	tn.Edit(tn.Named("c1", infra), func() { metav1.SetMetaDataAnnotation(&infra.ObjectMeta, infrav1.TakeOverAnnotation, "true") })
-	for name := range before.machines {
-		tn.shows(name, &infrav1.Metal3Machine{}, "Ready", "True/Ready")
-		claim := find(tn, name, &bmov1alpha1.HostClaim{})
-		tn.G.Expect(harness.Condition(claim.Status.Conditions, "Ready")).To(gomega.Equal("True/Provisioned"))
-	}
-	tn.sameAs(before)
+	tn.takesOver(before)
+
+	tn.givesBack(before)
+	tn.Edit(tn.Named("c1", infra), func() { metav1.SetMetaDataAnnotation(&infra.ObjectMeta, infrav1.TakeOverAnnotation, "true") })
+	tn.pauses(false)
+	tn.takesOver(before)
 
 	const worker, host = "c1-v5nbg-2hsr8", "server-1"
 	tn.G.Expect(tn.Delete(tn.Ctx, find(tn, worker, &infrav1.Metal3Machine{}))).To(gomega.Succeed())
@@ -80,55 +77,120 @@ func TestClusterOfCAPM3IsTakenOver(t *testing.T) {
 	tn.G.Expect(freed.Labels).To(gomega.Equal(map[string]string{"model": "demo", "rack": "r1"}))
 }
 
-// loadCAPM3 makes the objects of testdata/capm3-running.json in their namespace, with new UIDs, below a Cluster that
-// is paused.
-func loadCAPM3(t *testing.T) *tenant {
+// A worker that CAPM3 was deleting, or replacing, when it was stopped keeps its server as it is, and says so; the others are
+// taken over. It goes without its server once nobody asks for that any more.
+func TestClusterOfCAPM3IsTakenOverInTheMiddle(t *testing.T) {
+	for state, tc := range map[string]struct {
+		deleted, host string
+		others        int
+	}{
+		capm3.ScalingDown: {"c1-v5nbg-2hsr8", "server-1", 3},
+		capm3.Rolling:     {"c1-v5nbg-6c7vm", "server-6", 2},
+	} {
+		t.Run(state, func(t *testing.T) {
+			tn := loadCAPM3(t, state)
+			before := tn.look()
+			delete(before.machines, tc.deleted)
+			tn.G.Expect(before.machines).To(gomega.HaveLen(tc.others))
+			tn.hostclaimManager()
+			infra := &infrav1.Metal3Cluster{}
+			tn.Edit(tn.Named("c1", infra), func() { metav1.SetMetaDataAnnotation(&infra.ObjectMeta, infrav1.TakeOverAnnotation, "true") })
+			tn.pauses(false)
+			for name := range before.machines {
+				tn.shows(name, &bmov1alpha1.HostClaim{}, "Ready", "True/Provisioned")
+				tn.shows(name, &infrav1.Metal3Machine{}, "Ready", "True/Ready")
+			}
+			tn.waitsFor(tc.deleted, "HostClaimReady", "TakingOver", "was deleted before it was taken over")
+			kept := func() {
+				host := find(tn, tc.host, &bmov1alpha1.BareMetalHost{})
+				tn.G.Expect(host.Spec).To(gomega.Equal(before.hosts[tc.host].Spec))
+				tn.G.Expect(host.Status).To(gomega.Equal(before.hosts[tc.host].Status))
+			}
+			kept()
+			tn.Edit(tn.Named("c1", infra), func() { delete(infra.Annotations, infrav1.TakeOverAnnotation) })
+			tn.gone(tc.deleted, &infrav1.Metal3Machine{})
+			kept()
+		})
+	}
+}
+
+// loadCAPM3 makes the objects of a state of that cluster, below a Cluster that is paused.
+func loadCAPM3(t *testing.T, state string) *tenant {
 	t.Helper()
 	t.Parallel()
-	tn := &tenant{Tenant: harness.Tenant{Story: server.NewStory(t), Namespace: "metal3"}}
-	tn.OK(tn.Create(tn.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tn.Namespace}}))
+	tn := &tenant{Tenant: harness.Tenant{Story: server.NewStory(t), Namespace: server.Namespace(t, "capm3", nil)}}
 	tn.OK(server.Bind(tn.Ctx, harness.ProviderAccount(), tn.Namespace, secretsRole))
-	text, err := os.ReadFile(filepath.Join("testdata", "capm3-running.json"))
-	tn.OK(err)
-	uids := map[types.UID]types.UID{}
-	for line := range bytes.Lines(text) {
-		object := &unstructured.Unstructured{}
-		tn.OK(json.Unmarshal(line, &object.Object))
-		status, hasStatus := object.Object["status"]
-		former := object.GetUID()
-		if object.GetKind() == "Cluster" {
-			tn.OK(unstructured.SetNestedField(object.Object, true, "spec", "paused"))
-		}
-		owners := object.GetOwnerReferences()
-		for i := range owners {
-			if now, found := uids[owners[i].UID]; found {
-				owners[i].UID = now
-			}
-		}
-		object.SetOwnerReferences(owners)
-		tn.OK(tn.Create(tn.Ctx, object))
-		uids[former] = object.GetUID()
-		if hasStatus {
-			bare := object.DeepCopy()
-			object.Object["status"] = status
-			tn.OK(tn.Status().Patch(tn.Ctx, object, client.MergeFrom(bare)))
-		}
-	}
+	tn.OK(capm3.Load(tn.Ctx, tn.Client, state, tn.Namespace,
+		"KubeadmControlPlane", "KubeadmConfig", "KubeadmConfigTemplate", "MachineDeployment", "MachineSet"))
 	return tn
+}
+
+// takesOver waits until each machine has its claim, and expects all else as it was.
+func (tn *tenant) takesOver(before seen) {
+	tn.T.Helper()
+	for name := range before.machines {
+		tn.shows(name, &bmov1alpha1.HostClaim{}, "Ready", "True/Provisioned")
+		tn.shows(name, &infrav1.Metal3Machine{}, "Ready", "True/Ready")
+	}
+	tn.sameAs(before)
+}
+
+func (tn *tenant) pauses(paused bool) {
+	cluster := &clusterv1.Cluster{}
+	tn.Edit(tn.Named("c1", cluster), func() { cluster.Spec.Paused = &paused })
+}
+
+// givesBack has kubectl metal3 give the cluster back, which is as CAPM3 left it then: refused before it is paused.
+func (tn *tenant) givesBack(before seen) {
+	tn.T.Helper()
+	kubeconfig := filepath.Join(tn.T.TempDir(), "kubeconfig")
+	tn.OK(os.WriteFile(kubeconfig, server.Kubeconfig(), 0o600))
+	kubectl := func(args ...string) (string, error) {
+		streams, _, out, _ := genericiooptions.NewTestIOStreams()
+		cmd := commands.New(streams)
+		cmd.SetArgs(append(args, "--kubeconfig", kubeconfig, "--cache-dir", tn.T.TempDir(), "-n", tn.Namespace))
+		err := cmd.ExecuteContext(tn.Ctx)
+		return out.String(), err
+	}
+	_, err := kubectl("give-back", "c1")
+	tn.G.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("is not paused")))
+	tn.pauses(true)
+	_, err = kubectl("give-back", "c1", "--dry-run")
+	tn.OK(err)
+	tn.G.Expect(find(tn, "server-1", &bmov1alpha1.BareMetalHost{}).Spec.ConsumerRef.Kind).To(gomega.Equal("HostClaim"))
+	for range 2 {
+		out, err := kubectl("give-back", "c1")
+		tn.OK(err)
+		tn.G.Expect(out).To(gomega.ContainSubstring("server-1"))
+	}
+	now, left := tn.look(), &bmov1alpha1.HostClaimList{}
+	tn.OK(tn.List(tn.Ctx, left, client.InNamespace(tn.Namespace)))
+	tn.G.Expect(left.Items).To(gomega.BeEmpty())
+	for name, host := range now.hosts {
+		was := before.hosts[name]
+		tn.G.Expect(host.Spec).To(gomega.Equal(was.Spec), name)
+		tn.G.Expect(host.Status).To(gomega.Equal(was.Status), name)
+		tn.G.Expect(host.Labels).To(gomega.Equal(was.Labels), name)
+		tn.G.Expect(host.Annotations).To(gomega.Equal(was.Annotations), name)
+	}
+	tn.G.Expect(now.data).To(gomega.Equal(before.data))
+	for name, machine := range now.machines {
+		tn.G.Expect(machine.Annotations).NotTo(gomega.HaveKey(infrav1.TakeOverAnnotation))
+		tn.G.Expect(machine.Annotations).To(gomega.HaveKeyWithValue(infrav1.HostAnnotation, before.machines[name].Annotations[infrav1.HostAnnotation]))
+	}
 }
 
 // hostclaimManager runs the hostclaim manager in the namespace until the test ends, and plays baremetal-operator.
 func (tn *tenant) hostclaimManager() {
 	tn.T.Helper()
 	account := harness.HostClaimAccount()
-	tn.OK(server.InstallRoles(tn.Ctx, account))
 	for _, role := range []string{"hostclaim-source-secrets", "hostclaim-host-secrets"} {
 		tn.OK(server.Bind(tn.Ctx, account, tn.Namespace, role))
 	}
 	o := hostclaimsetup.NewOptions()
 	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
+	o.Namespace = tn.Namespace
 	options := ctrl.Options{Cache: hostclaimsetup.CacheOptions(o), Client: hostclaimsetup.ClientOptions()}
-	options.Cache.DefaultNamespaces = map[string]cache.Config{tn.Namespace: {}}
 	as := server
 	as.Config = server.As(account)
 	as.StartManager(tn.T, options, func(ctx context.Context, mgr ctrl.Manager) error {

@@ -20,6 +20,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -55,7 +56,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	o.own.AddFlags(flags)
 	flags.StringVar(o.hosts.KubeConfig, "hosts-kubeconfig", "", "Kubeconfig of the cluster with the hosts, if it is another one")
 	flags.StringVar(o.hosts.Context, "hosts-context", "", "Context of the cluster with the hosts, of --hosts-kubeconfig or else of --kubeconfig")
-	root.AddCommand(o.pool(), o.claims(), o.machine(), o.why(), o.tree())
+	root.AddCommand(o.pool(), o.claims(), o.machine(), o.why(), o.tree(), o.preflight(), o.giveBack())
 	return root
 }
 
@@ -79,7 +80,7 @@ func (o *options) command(use, short string, args cobra.PositionalArgs, do run) 
 		if err != nil {
 			return err
 		}
-		return r.print(o.IOStreams, format)
+		return errors.Join(r.print(o.IOStreams, format), r.failure)
 	}
 	format.AddFlags(cmd)
 	cmd.Flag("output").Usage = fmt.Sprintf("Output format. One of: (wide, %s).", strings.Join(format.AllowedFormats(), ", "))
@@ -158,6 +159,17 @@ func (o *options) tree() *cobra.Command {
 		root, _, err := c.cluster(ctx, args[0])
 		return treeResult(root), err
 	})
+}
+
+func (o *options) preflight() *cobra.Command {
+	cmd := o.command("preflight [CLUSTER]", "Tell what becomes of clusters of CAPM3 here", cobra.MaximumNArgs(1), func(ctx context.Context, c clusters, args []string) (result, error) {
+		namespaces, unread, err := c.preflight(ctx, strings.Join(args, ""), o.allNamespaces)
+		return preflightResult(namespaces, unread), err
+	})
+	cmd.Long = "Tell which machines of the clusters of CAPM3 in a namespace would be taken over, which not and why, and which of their fields mean something else here. " +
+		"It fails if one is refused, or if something cannot be read. Nothing is written."
+	o.addAllNamespaces(cmd)
+	return cmd
 }
 
 // kindOf returns the name of a kind as kubectl takes it, in the singular.

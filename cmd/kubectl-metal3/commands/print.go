@@ -18,6 +18,7 @@ package commands
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -43,6 +44,8 @@ type result struct {
 	parts   []part
 	// unread are lists that could not be read, for people.
 	unread []report.Link
+	// failure is what the command ends with when all is printed.
+	failure error
 }
 
 // part is a table with lines below it.
@@ -121,6 +124,36 @@ func claimsResult(claims []report.Claim, unread []report.Link) result {
 		p.add(c.Namespace, c.Name, c.Cluster, c.Host, c.Phase, c.Ready, c.Reason, ago(c.Since), c.Admitted, c.Message)
 	}
 	return result{kind: "Claims", content: map[string]any{"items": claims, "unread": unread}, parts: []part{p}, unread: unread}
+}
+
+func preflightResult(namespaces []report.Namespace, unread []report.Link) result {
+	machines, differences, refused := []report.TakeOver{}, []report.Difference{}, 0
+	byMachine := part{columns: columns("Namespace", "Cluster", "Machine", "Host", "Verdict", "Reason")}
+	byField := part{columns: columns("Object", "Field", "Here")}
+	for _, n := range namespaces {
+		machines, differences = append(machines, n.TakeOvers()...), append(differences, n.Differences()...)
+	}
+	for _, m := range machines {
+		byMachine.add(m.Namespace, m.Cluster, m.Machine, m.Host, string(m.Verdict), m.Reason)
+		if m.Verdict == report.Refused {
+			refused++
+		}
+	}
+	for _, d := range differences {
+		byField.add(fmt.Sprintf("%s %s/%s", d.Kind, d.Namespace, d.Name), d.Field, d.Here)
+	}
+	r := result{
+		kind:    "Preflight",
+		content: map[string]any{"machines": machines, "differences": differences, "refused": refused, "unread": unread},
+		parts:   []part{byMachine, byField}, unread: unread,
+	}
+	switch {
+	case len(unread) > 0:
+		r.failure = errors.New("not all could be read: nothing is known of the rest")
+	case refused > 0:
+		r.failure = fmt.Errorf("%d of %d machines would not be taken over", refused, len(machines))
+	}
+	return r
 }
 
 func machineResult(stations []report.Station, why report.Answer) result {

@@ -20,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -266,6 +268,57 @@ func (c clusters) whyCluster(ctx context.Context, name string) ([]report.Answer,
 	return report.WhyCluster(root, machines), nil
 }
 
+// preflight reads the clusters of CAPM3 of the namespace, or of all, each with what is in its namespace; only one if it is
+// named.
+func (c clusters) preflight(ctx context.Context, name string, all bool) ([]report.Namespace, []report.Link, error) {
+	var found clusterv1.ClusterList
+	unread := c.own.list(ctx, &found, "Cluster", all)
+	byNamespace := map[string][]clusterv1.Cluster{}
+	for _, cluster := range found.Items {
+		if cluster.Spec.InfrastructureRef.Kind == "Metal3Cluster" && (name == "" || name == cluster.Name) {
+			byNamespace[cluster.Namespace] = append(byNamespace[cluster.Namespace], cluster)
+		}
+	}
+	if name != "" && len(byNamespace) == 0 && len(unread) == 0 {
+		return nil, nil, fmt.Errorf("there is no Cluster %q with infrastructure Metal3Cluster in namespace %q: name another one, or its namespace by -n", name, c.own.namespace)
+	}
+	namespaces := make([]report.Namespace, 0, len(byNamespace))
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		n, missing := side{c.own.Client, namespace}.ofCAPM3(ctx)
+		n.Clusters = byNamespace[namespace]
+		namespaces, unread = append(namespaces, n), append(unread, missing...)
+	}
+	return namespaces, unread, nil
+}
+
+// ofCAPM3 reads what becomes of the clusters of a namespace depends on. A cluster that has no claims may not have their kind.
+func (s side) ofCAPM3(ctx context.Context) (report.Namespace, []report.Link) {
+	var (
+		infrastructure infrav1.Metal3ClusterList
+		machines       infrav1.Metal3MachineList
+		templates      infrav1.Metal3MachineTemplateList
+		dataTemplates  infrav1.Metal3DataTemplateList
+		hosts          bmov1alpha1.BareMetalHostList
+		claims         bmov1alpha1.HostClaimList
+	)
+	unread := slices.Concat(
+		s.list(ctx, &infrastructure, "Metal3Cluster", false),
+		s.list(ctx, &machines, "Metal3Machine", false),
+		s.list(ctx, &templates, "Metal3MachineTemplate", false),
+		s.list(ctx, &dataTemplates, "Metal3DataTemplate", false),
+		s.list(ctx, &hosts, "BareMetalHost", false))
+	if missing := s.list(ctx, &claims, "HostClaim", false); len(missing) > 0 && missing[0].Unread != unknownKind {
+		unread = append(unread, missing...)
+	}
+	return report.Namespace{
+		Infrastructure: infrastructure.Items, Machines: machines.Items, Templates: templates.Items, DataTemplates: dataTemplates.Items,
+		Hosts: hosts.Items, Claims: claims.Items,
+	}, unread
+}
+
+// unknownKind is why an object of a kind that is not served cannot be read.
+const unknownKind = "this cluster does not have the kind"
+
 // gone is why an object that does not exist cannot be read.
 const gone = "does not exist"
 
@@ -282,7 +335,7 @@ func explain(err error) string {
 	case apierrors.IsNotFound(err):
 		return gone
 	case meta.IsNoMatchError(err):
-		return "this cluster does not have the kind"
+		return unknownKind
 	default:
 		return strings.ReplaceAll(err.Error(), "\n", " ")
 	}
