@@ -126,7 +126,7 @@ func TestMachineOfCAPM3GetsItsClaim(t *testing.T) {
 		"the host is of another namespace": {
 			observe(ofCAPM3, requested, marked, func(o *Observed) { o.Machine.Annotations[infrav1.HostAnnotation] = "other/host-1" }), false, nil, "HostLost",
 		},
-		"its host was being provisioned": {observe(ofCAPM3, requested, marked, begun), true, taken, "TakingOver"},
+		"its host was being provisioned":  {observe(ofCAPM3, requested, marked, begun), true, taken, "TakingOver"},
 		"it goes before a reserved claim": {observe(ofGroup(reserved("a")), ofCAPM3, requested, marked, begun), true, taken, "TakingOver"},
 		"it had no host yet": {
 			observe(requested, marked, func(o *Observed) { delete(o.Machine.Annotations, infrav1.HostAnnotation) }),
