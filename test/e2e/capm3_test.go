@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/cmd/kubectl-metal3/commands"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
@@ -58,7 +60,7 @@ func TestClusterOfCAPM3ComesOver(t *testing.T) {
 	})
 	if long() {
 		t.Run("with simulated hosts", func(t *testing.T) {
-			hosts := newSide(t, lab.folder("capm3"), manager.WithSimulatedHosts())
+			hosts := newSide(t, lab.folder("capm3"), byHostName(manager.WithSimulatedHosts()))
 			newCAPM3Story(t, hosts).comesOver(t)
 			expect.Equal(t, []string{}, hosts.history.violations())
 		})
@@ -70,15 +72,41 @@ func (c *capm3Story) comesOver(t *testing.T) {
 	mustRun(t, "it is taken over as it runs", c.isTakenOver)
 	mustRun(t, "it is given back as it runs", c.isGivenBack)
 	mustRun(t, "it is taken over again", c.isTakenOver)
-	if c.history != lab.history {
+	if c.simulated() {
 		mustRun(t, "a worker that hangs is rebooted", func(t *testing.T) { c.isWatched(t, worker) })
 	}
-	mustRun(t, "it grows", func(t *testing.T) {
-		c.scale(t, capm3.Workers+1)
-		c.runsIn(t, c.world)
-	})
+	mustRun(t, "it grows", c.grows)
 	mustRun(t, "its workers are rolled out anew", c.isRolledOut)
 	t.Run("it gives its servers back", c.goes)
+}
+
+// simulated reports whether hostsim plays the servers, and addresses are preallocated to them.
+func (c *capm3Story) simulated() bool { return c.history != lab.history }
+
+// byHostName has the provider manager name claims on pools after hosts, as CAPM3 can.
+func byHostName(all []manager.Manager) []manager.Manager {
+	for i, m := range all {
+		if m.Component == components.ProviderManager {
+			all[i].Args = func(p manager.Place) []string { return append(m.Args(p), "--enable-bmh-name-based-preallocation") }
+		}
+	}
+	return all
+}
+
+// grows adds a worker. Where addresses are preallocated to the servers, it has that of its server.
+func (c *capm3Story) grows(t *testing.T) {
+	const held = "192.168.7.77"
+	former := map[types.UID]bool{}
+	for _, m := range c.machines(t) {
+		former[m.UID()] = true
+	}
+	c.edit(t, &ipamv1alpha1.IPPool{}, capm3.Cluster+"-nodes", `{"spec": {"preAllocations": {"server-2-c1-nodes": "`+held+`", "server-3-c1-nodes": "`+held+`"}}}`)
+	c.scale(t, capm3.Workers+1)
+	c.runsIn(t, c.world)
+	for _, m := range c.machines(t) {
+		has := slices.ContainsFunc(m.Machine.Status.Addresses, func(a clusterv1.MachineAddress) bool { return a.Address == held })
+		expect.That(t, has == (c.simulated() && !former[m.UID()]), "%s has the addresses %v", m.Name(), m.Machine.Status.Addresses)
+	}
 }
 
 // newCAPM3Story loads the cluster, and waits until its servers are up.

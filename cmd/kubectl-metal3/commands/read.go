@@ -298,6 +298,7 @@ func (s side) ofCAPM3(ctx context.Context) (report.Namespace, []report.Link) {
 		machines       infrav1.Metal3MachineList
 		templates      infrav1.Metal3MachineTemplateList
 		dataTemplates  infrav1.Metal3DataTemplateList
+		remediations   infrav1.Metal3RemediationList
 		hosts          bmov1alpha1.BareMetalHostList
 		claims         bmov1alpha1.HostClaimList
 	)
@@ -306,13 +307,14 @@ func (s side) ofCAPM3(ctx context.Context) (report.Namespace, []report.Link) {
 		s.list(ctx, &machines, "Metal3Machine", false),
 		s.list(ctx, &templates, "Metal3MachineTemplate", false),
 		s.list(ctx, &dataTemplates, "Metal3DataTemplate", false),
+		s.list(ctx, &remediations, "Metal3Remediation", false),
 		s.list(ctx, &hosts, "BareMetalHost", false))
 	if missing := s.list(ctx, &claims, "HostClaim", false); len(missing) > 0 && missing[0].Unread != unknownKind {
 		unread = append(unread, missing...)
 	}
 	return report.Namespace{
 		Infrastructure: infrastructure.Items, Machines: machines.Items, Templates: templates.Items, DataTemplates: dataTemplates.Items,
-		Hosts: hosts.Items, Claims: claims.Items,
+		Remediations: remediations.Items, Hosts: hosts.Items, Claims: claims.Items,
 	}, unread
 }
 

@@ -74,6 +74,7 @@ type Namespace struct {
 	Machines       []infrav1.Metal3Machine
 	Templates      []infrav1.Metal3MachineTemplate
 	DataTemplates  []infrav1.Metal3DataTemplate
+	Remediations   []infrav1.Metal3Remediation
 	Hosts          []bmov1alpha1.BareMetalHost
 	Claims         []bmov1alpha1.HostClaim
 }
@@ -130,16 +131,26 @@ func (n Namespace) unready(m *infrav1.Metal3Machine, host, infrastructure string
 	named := slices.ContainsFunc(n.Hosts, func(h bmov1alpha1.BareMetalHost) bool {
 		return binding.OfMachine(&h) && h.Spec.ConsumerRef.Name == m.Name
 	})
+	remediated := slices.ContainsFunc(n.Remediations, func(r infrav1.Metal3Remediation) bool { return sameOwner(m, &r) })
 	switch {
 	case identity:
 		return "it has an identityRef: take that off until the machine is taken over"
 	case !m.DeletionTimestamp.IsZero():
 		return "it is being deleted: wait until it is gone"
+	case remediated:
+		return "it is being remediated: wait until its Metal3Remediation is gone, or labels of a Node that CAPM3 deleted for it would be lost"
 	case host == "" && named:
 		return "a host names it, and it names none: wait until CAPM3 has written annotation " + infrav1.HostAnnotation
 	default:
 		return ""
 	}
+}
+
+// sameOwner reports whether a Metal3Machine and a Metal3Remediation belong to one Machine.
+func sameOwner(m *infrav1.Metal3Machine, r *infrav1.Metal3Remediation) bool {
+	return slices.ContainsFunc(r.OwnerReferences, func(of metav1.OwnerReference) bool {
+		return of.Kind == "Machine" && slices.ContainsFunc(m.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == of.UID })
+	})
 }
 
 // Differences returns what clusters and templates ask for that means something else here.

@@ -70,6 +70,17 @@ func TestTakeOvers(t *testing.T) {
 			func(n *Namespace) { n.Hosts[0].Status.Provisioning.State = bmov1alpha1.StateProvisioning }, Refused, "wait until it is at rest",
 		},
 		"being deleted": {func(n *Namespace) { n.Machines[0].DeletionTimestamp = new(at(1)) }, Refused, "wait until it is gone"},
+		"being remediated": {func(n *Namespace) {
+			owner := []metav1.OwnerReference{{Kind: "Machine", Name: "m", UID: "of-m"}}
+			n.Machines[0].OwnerReferences = owner
+			n.Remediations = []infrav1.Metal3Remediation{{ObjectMeta: metav1.ObjectMeta{Name: "m", OwnerReferences: owner}}}
+		}, Refused, "Metal3Remediation"},
+		"beside one that is remediated": {func(n *Namespace) {
+			n.Machines[0].OwnerReferences = []metav1.OwnerReference{{Kind: "Machine", Name: "m", UID: "of-m"}}
+			n.Remediations = []infrav1.Metal3Remediation{{ObjectMeta: metav1.ObjectMeta{
+				Name: "n", OwnerReferences: []metav1.OwnerReference{{Kind: "Machine", Name: "n", UID: "of-n"}},
+			}}}
+		}, TakenOver, ""},
 		"with an identityRef of the cluster": {
 			func(n *Namespace) { n.Infrastructure[0].Spec.IdentityRef = &infrav1.IdentityReference{Name: "i"} }, Refused, "identityRef",
 		},
