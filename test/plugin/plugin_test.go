@@ -26,6 +26,7 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/cmd/kubectl-metal3/commands"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/capm3"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -107,12 +109,25 @@ func kubeconfig(t *testing.T, p place) string {
 func (p place) run(t *testing.T, args ...string) (out, errors string) {
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
-	cmd := commands.New(streams)
-	cmd.SetArgs(append(args, "--kubeconfig", p.kubeconfig, "--cache-dir", t.TempDir()))
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
+	if err := p.command(t, streams, args).ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, stderr)
 	}
 	return p.plain(stdout), p.plain(stderr)
+}
+
+// try runs a command that may fail.
+func (p place) try(t *testing.T, args ...string) (out string, err error) {
+	t.Helper()
+	streams, _, stdout, _ := genericiooptions.NewTestIOStreams()
+	err = p.command(t, streams, args).ExecuteContext(t.Context())
+	return stdout.String(), err
+}
+
+func (p place) command(t *testing.T, streams genericiooptions.IOStreams, args []string) *cobra.Command {
+	t.Helper()
+	cmd := commands.New(streams)
+	cmd.SetArgs(append(args, "--kubeconfig", p.kubeconfig, "--cache-dir", t.TempDir()))
+	return cmd
 }
 
 // plain replaces the names of the namespaces, and what stands between cells, by something stable.
@@ -209,4 +224,51 @@ func TestHostsInAnotherCluster(t *testing.T) {
 	expect(t, out, "HostClaim INFRA/demo | False | Error", "Cause: | BareMetalHost INFRA/host\n")
 	out, _ = p.run(t, "claims", "--hosts-kubeconfig", p.kubeconfig, "--hosts-context", "infra")
 	expect(t, out, "INFRA | demo | demo | INFRA/host")
+}
+
+// TestPreflight previews a cluster that a real CAPM3 ran.
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	p := place{tenant: server.Namespace(t, "capm3", nil), infra: "nowhere"}
+	p.kubeconfig = kubeconfig(t, p)
+	err := capm3.Load(t.Context(), server.Client, capm3.Running, p.tenant,
+		"KubeadmControlPlane", "KubeadmConfig", "KubeadmConfigTemplate", "MachineDeployment", "MachineSet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := p.run(t, "preflight")
+	expect(t, out, "NAMESPACE | CLUSTER | MACHINE | HOST | VERDICT | REASON", "TENANT | c1 | c1-pnr74 | server-4 | taken over | -",
+		"OBJECT | FIELD | HERE", "Metal3MachineTemplate TENANT/c1-workers | spec.template.spec | a change is refused")
+	story, host := server.NewStory(t), &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: p.tenant, Name: "server-4"}}
+	story.Edit(host, func() { host.Annotations = map[string]string{bmov1alpha1.PausedAnnotation: ""} })
+	out, err = p.try(t, "preflight", "c1", "-A", "-o", "json")
+	var found struct {
+		Machines []struct{ Machine, Verdict, Reason string }
+		Refused  int
+	}
+	if decoded := json.Unmarshal([]byte(out), &found); decoded != nil || found.Refused != 1 || len(found.Machines) != 4 {
+		t.Errorf("preview as JSON: %v in %s", decoded, out)
+	}
+	fails(t, err, "1 of 4 machines would not be taken over")
+	_, err = p.try(t, "preflight", "c2")
+	fails(t, err, `there is no Cluster "c2"`)
+	_, err = p.try(t, "preflight", "--as", "nobody")
+	fails(t, err, "not all could be read")
+	_, err = p.try(t, "give-back", "c2")
+	fails(t, err, `"c2" not found`)
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.tenant, Name: "c1"}}
+	out, err = p.try(t, "give-back", "c1")
+	if err != nil {
+		t.Errorf("machines that no claim has are as CAPM3 left them: %v\n%s", err, out)
+	}
+	story.Edit(cluster, func() { cluster.Spec.Paused = new(false) })
+	_, err = p.try(t, "give-back", "c1")
+	fails(t, err, "set spec.paused to true")
+}
+
+func fails(t *testing.T, err error, part string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("error %v, want one with %q", err, part)
+	}
 }
