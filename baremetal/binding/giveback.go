@@ -38,6 +38,9 @@ func CheckGiveBack(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 		return errors.New("the claim does not have the host: wait until it is bound")
 	case !host.DeletionTimestamp.IsZero(), !claim.DeletionTimestamp.IsZero():
 		return errors.New("host or claim is being deleted: wait until it is gone")
+	case Held(host):
+		return errors.New("the host is paused to be moved: take annotation " + infrav1.HostsMayMoveAnnotation +
+			" off its namespace, unpause the Cluster until the host is not paused any more, and pause it again")
 	case metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.PausedAnnotation):
 		return errors.New("the host is paused: remove annotation " + bmov1alpha1.PausedAnnotation)
 	case host.Status.Provisioning.State != bmov1alpha1.StateProvisioned:

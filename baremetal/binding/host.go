@@ -148,8 +148,11 @@ func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1a
 		UID:        claim.UID,
 	}
 	setClaimUID(out, string(claim.UID))
-	if OfMachine(host) { // as CAPM3 takes it off a host that it frees
+	if OfMachine(host) { // as CAPM3 takes it off a host that it frees, or moves
 		delete(out.Labels, clusterv1.ClusterNameLabel)
+		if out.Annotations[infrav1.BlockMoveAnnotation] == "" {
+			delete(out.Annotations, infrav1.BlockMoveAnnotation)
+		}
 	}
 	delete(out.Annotations, infrav1.FenceAnnotation)
 	guard(out, claim)

@@ -84,6 +84,7 @@ func CheckTakeOver(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 			"it is detached: remove annotation " + bmov1alpha1.DetachedAnnotation,
 		},
 		{host.Spec.ExternallyProvisioned, "it is provisioned externally, and could not be wiped"},
+		{!HasPayload(host), "CAPM3 was stopped before it wrote an image to it: start CAPM3 until it has, or delete the Machine and free the host"},
 		{!Asked(claim) || !same(claim, host), "it was told to run something else than its Metal3Machine asks for: its image must be that of the Metal3Machine"},
 		{host.Spec.Online != claim.Spec.PoweredOn, "it is switched off: set spec.online to true"},
 		{unrest != "", unrest + ": wait until it is at rest"},

@@ -49,7 +49,7 @@ func TestOnlyAHostAtRestIsTakenOver(t *testing.T) {
 		"paused":      {annotated(bmov1alpha1.PausedAnnotation, ""), "remove annotation baremetalhost.metal3.io/paused"},
 		"detached":    {annotated(bmov1alpha1.DetachedAnnotation, ""), "remove annotation baremetalhost.metal3.io/detached"},
 		"external":    {func(h *bmov1alpha1.BareMetalHost) { h.Spec.ExternallyProvisioned = true }, "externally"},
-		"empty":       {func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = nil }, "something else"},
+		"empty":       {func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = nil }, "before it wrote an image"},
 		"held off":    {annotated("reboot.metal3.io/metal3-remediation-x", "{}"), "a reboot or an inspection was asked for"},
 		"rebooting":   {annotated("reboot.metal3.io", "{}"), "a reboot or an inspection was asked for"},
 		"inspected":   {annotated(bmov1alpha1.InspectAnnotationPrefix, ""), "a reboot or an inspection was asked for"},

@@ -88,6 +88,9 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 			FailureDomain: w.FailureDomain,
 		},
 	}
+	if w.TakeOver != "" { // the host is known, whatever was asked for once
+		claim.Spec.HostSelector, claim.Spec.FailureDomain = bmov1alpha1.HostSelector{}, ""
+	}
 	if w.SoftFailureDomain {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.SoftFailureDomainAnnotation, "true")
 	}

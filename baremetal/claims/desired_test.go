@@ -134,6 +134,15 @@ func TestDesired(t *testing.T) {
 	}
 }
 
+// A claim that takes a host over asks for no other.
+func TestDesiredTakeOver(t *testing.T) {
+	w := Wanted{Name: "m", FailureDomain: "row-1", Selector: &infrav1.HostSelector{MatchLabels: map[string]string{"rack": "a1"}}, TakeOver: "host-1"}
+	got := Desired(w)
+	expect.Equal(t, bmov1alpha1.HostSelector{}, got.Spec.HostSelector)
+	expect.Equal(t, "", got.Spec.FailureDomain)
+	expect.Equal(t, "host-1", got.Annotations[infrav1.TakeOverAnnotation])
+}
+
 func TestName(t *testing.T) {
 	long := strings.Repeat("m", 250)
 	tests := map[string]struct{ given, want string }{

@@ -45,7 +45,8 @@ func ofCAPM3(t *testing.T, changes ...func(*bmov1alpha1.BareMetalHost, *infrav1.
 		Annotations: map[string]string{infrav1.HostAnnotation: w.infra + "/host-0", infrav1.TakeOverAnnotation: "true"},
 	}, Spec: infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: osImage, Checksum: new("abc123")}}}}
 	w.host("host-0", map[string]string{clusterv1.ClusterNameLabel: "a"}, func(h *bmov1alpha1.BareMetalHost) {
-		h.Annotations = map[string]string{heldBack: ""} // until the status is there
+		// Held back until the status is there.
+		h.Annotations = map[string]string{heldBack: "", infrav1.BlockMoveAnnotation: ""}
 		h.Spec.Online, h.Spec.Image = true, &bmov1alpha1.Image{URL: osImage, Checksum: "abc123"}
 		h.Spec.UserData = &corev1.SecretReference{Namespace: w.infra, Name: "boot"}
 		h.Spec.ConsumerRef = &corev1.ObjectReference{
@@ -94,6 +95,7 @@ func (c capm3) keepsRunning(before *bmov1alpha1.BareMetalHost) {
 	c.G.Expect(now).To(gomega.Equal(kept))
 	c.G.Expect(host.Status).To(gomega.Equal(before.Status))
 	c.G.Expect(host.Labels).NotTo(gomega.HaveKey(clusterv1.ClusterNameLabel))
+	c.G.Expect(host.Annotations).To(gomega.HaveKeyWithValue(infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner))
 	c.G.Expect(c.operator.drives).To(gomega.BeEmpty())
 	c.G.Expect(c.operator.switched.Load()).To(gomega.BeZero())
 }

@@ -18,17 +18,21 @@ package commands
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
@@ -51,70 +55,107 @@ func (o *options) giveBack() *cobra.Command {
 	return cmd
 }
 
-// held is a machine with its claim and host.
+// held is a machine with its host, and the claim that has that.
 type held struct {
 	machine *infrav1.Metal3Machine
-	claim   *bmov1alpha1.HostClaim
 	host    *bmov1alpha1.BareMetalHost
+	// claim is nil once it is gone.
+	claim *bmov1alpha1.HostClaim
 }
 
 func (s side) giveBack(ctx context.Context, name string, dryRun bool) (result, error) {
-	cluster, machines := &clusterv1.Cluster{}, &infrav1.Metal3MachineList{}
+	cluster := &clusterv1.Cluster{}
 	if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, cluster); err != nil {
 		return result{}, err
 	}
-	if !ptr.Deref(cluster.Spec.Paused, false) {
+	infrastructure := cluster.Spec.InfrastructureRef
+	switch {
+	case infrastructure.Kind != "Metal3Cluster":
+		return result{}, fmt.Errorf("cluster %q has infrastructure %s, and CAPM3 needs a Metal3Cluster", name, infrastructure.Kind)
+	case !ptr.Deref(cluster.Spec.Paused, false):
 		return result{}, fmt.Errorf("cluster %q is not paused: set spec.paused to true, or its machines would lose their claims", name)
 	}
-	if err := s.List(ctx, machines, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+	all, err := s.held(ctx, name)
+	if err != nil {
 		return result{}, err
 	}
-	all, refusals, err := s.held(ctx, machines.Items)
-	if err != nil || len(refusals) > 0 {
-		return result{}, errors.Join(append(refusals, err)...)
+	r := result{kind: "GivenBack"}
+	p, rows := part{columns: columns("Machine", "Host")}, []map[string]string{}
+	if !dryRun {
+		asked := &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: infrastructure.Name}}
+		r.failure = s.Patch(ctx, asked, without(infrav1.TakeOverAnnotation))
 	}
-	p := part{columns: columns("Machine", "Host")}
-	rows := []map[string]string{}
 	for _, h := range all {
+		if r.failure == nil && !dryRun {
+			r.failure = s.give(ctx, h)
+		}
+		if r.failure != nil {
+			break
+		}
 		p.add(h.machine.Name, h.host.Name)
 		rows = append(rows, map[string]string{"machine": h.machine.Name, "host": h.host.Name})
-		if !dryRun {
-			err = errors.Join(err, s.give(ctx, h))
-		}
 	}
-	if !dryRun && err == nil {
-		infrastructure := &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: cluster.Spec.InfrastructureRef.Name}}
-		err = s.Patch(ctx, infrastructure, unmarked())
-	}
-	return result{kind: "GivenBack", content: map[string]any{"items": rows, "dryRun": dryRun}, parts: []part{p}}, err
+	r.content, r.parts = map[string]any{"items": rows, "dryRun": dryRun}, []part{p}
+	return r, nil
 }
 
-// held reads what the machines have, and why one of them cannot be given back.
-func (s side) held(ctx context.Context, machines []infrav1.Metal3Machine) (all []held, refusals []error, err error) {
-	var claimed bmov1alpha1.HostClaimList
-	var hosts bmov1alpha1.BareMetalHostList
-	if err := errors.Join(s.List(ctx, &claimed, client.InNamespace(s.namespace)), s.List(ctx, &hosts, client.InNamespace(s.namespace))); err != nil {
-		return nil, nil, err
+// held reads what the machines of a cluster have, or why one of them cannot be given back.
+func (s side) held(ctx context.Context, cluster string) ([]held, error) {
+	var (
+		machines infrav1.Metal3MachineList
+		found    bmov1alpha1.HostClaimList
+		hosts    bmov1alpha1.BareMetalHostList
+		in       = client.InNamespace(s.namespace)
+	)
+	err := errors.Join(s.List(ctx, &machines, in, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}), s.List(ctx, &found, in), s.List(ctx, &hosts, in))
+	if err != nil {
+		return nil, err
 	}
-	for i := range machines {
-		m := &machines[i]
-		h := held{machine: m}
-		of := claims.OwnerOf(m)
-		if found := slices.IndexFunc(claimed.Items, func(c bmov1alpha1.HostClaim) bool { return claims.BelongsTo(&c, of) }); found >= 0 {
-			h.claim = &claimed.Items[found]
-		}
-		given := slices.IndexFunc(hosts.Items, func(b bmov1alpha1.BareMetalHost) bool {
-			return binding.OfMachine(&b) && b.Spec.ConsumerRef.Name == m.Name || h.claim != nil && binding.Has(h.claim, &b)
-		})
-		if given >= 0 {
-			h.host = &hosts.Items[given]
+	all, given := make([]held, 0, len(machines.Items)), map[types.UID]bool{}
+	for i := range machines.Items {
+		h := holds(&machines.Items[i], hosts.Items, found.Items)
+		if h.claim != nil {
+			given[h.claim.UID] = true
 		}
 		if reason := h.refused(); reason != nil {
-			refusals = append(refusals, fmt.Errorf("Metal3Machine %q cannot be given back: %w", m.Name, reason))
+			err = errors.Join(err, fmt.Errorf("Metal3Machine %q cannot be given back: %w", h.machine.Name, reason))
 		}
 		all = append(all, h)
 	}
-	return all, refusals, nil
+	for _, claim := range found.Items {
+		ofMachine := slices.ContainsFunc(all, func(h held) bool { return claims.BelongsTo(&claim, claims.OwnerOf(h.machine)) })
+		if !given[claim.UID] && (ofMachine || claim.Labels[clusterv1.ClusterNameLabel] == cluster) {
+			err = errors.Join(err, fmt.Errorf("HostClaim %q has the host of none of the machines, and its own would stay with nobody: delete it first", claim.Name))
+		}
+	}
+	return all, err
+}
+
+// holds returns what a machine has: the host that its annotation names, if that names the machine or one of its claims.
+func holds(m *infrav1.Metal3Machine, hosts []bmov1alpha1.BareMetalHost, found []bmov1alpha1.HostClaim) held {
+	h := held{machine: m}
+	for i := range hosts {
+		host := &hosts[i]
+		if m.Annotations[infrav1.HostAnnotation] != host.Namespace+"/"+host.Name {
+			continue
+		}
+		for j := range found {
+			claim := &found[j]
+			named := claim.Status.BareMetalHost != nil && *claim.Status.BareMetalHost == bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
+			if claims.BelongsTo(claim, claims.OwnerOf(m)) && (binding.Has(claim, host) || binding.OfMachine(host) && named) {
+				h.claim = claim
+			}
+		}
+		if h.claim != nil || givenBack(host, m) {
+			h.host = host
+		}
+	}
+	return h
+}
+
+// givenBack reports whether a machine has a host as with CAPM3.
+func givenBack(host *bmov1alpha1.BareMetalHost, m *infrav1.Metal3Machine) bool {
+	return binding.OfMachine(host) && host.Spec.ConsumerRef.Name == m.Name
 }
 
 // refused returns why a machine cannot be given back.
@@ -122,13 +163,12 @@ func (h held) refused() error {
 	switch {
 	case !h.machine.DeletionTimestamp.IsZero():
 		return errors.New("it is being deleted: wait until it is gone")
-	case h.host == nil && h.claim != nil && h.claim.Status.BareMetalHost != nil && h.claim.Status.BareMetalHost.Namespace != h.machine.Namespace:
-		return fmt.Errorf("its host is in namespace %q, and CAPM3 takes hosts of the machine's namespace only: delete the Machine first",
-			h.claim.Status.BareMetalHost.Namespace)
 	case h.host == nil:
-		return errors.New("it has no host in its namespace: delete the Machine, or wait until it has one")
-	case binding.OfMachine(h.host):
-		return nil // given back by a command that was interrupted
+		return errors.New("it has no host in its namespace, where alone CAPM3 looks for one: delete the Machine, or wait until it has one")
+	case !meta.IsStatusConditionTrue(h.machine.Status.Conditions, clusterv1.PausedCondition) && h.claim != nil:
+		return errors.New("its condition Paused is not True yet: wait until the provider manager has seen the pause")
+	case givenBack(h.host, h.machine):
+		return nil // by a command that was interrupted
 	default:
 		return binding.CheckGiveBack(h.claim, h.host)
 	}
@@ -136,25 +176,53 @@ func (h held) refused() error {
 
 // give makes the machine the consumer of its host, and then takes the claim away, which has nothing to release any more.
 func (s side) give(ctx context.Context, h held) error {
-	if !binding.OfMachine(h.host) {
+	blocks := ""
+	if h.machine.Annotations[infrav1.BlockMoveAnnotation] == infrav1.MachineFieldOwner {
+		blocks = infrav1.BlockMoveAnnotation // which nobody would take off
+	}
+	if err := s.Patch(ctx, h.machine, without(infrav1.TakeOverAnnotation, blocks)); err != nil {
+		return fmt.Errorf("Metal3Machine %q: %w", h.machine.Name, err)
+	}
+	if !givenBack(h.host, h.machine) {
 		given := binding.GivenBack(h.host, h.machine)
 		if err := s.Patch(ctx, given, client.MergeFromWithOptions(h.host, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("BareMetalHost %q: %w", h.host.Name, err)
 		}
 	}
-	if h.claim != nil {
-		err := s.Delete(ctx, h.claim)
-		if err == nil { // a paused claim waits, and none can get a finalizer any more
-			err = s.Patch(ctx, h.claim, client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`)))
-		}
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("HostClaim %q: %w", h.claim.Name, err)
-		}
+	if h.claim == nil {
+		return nil
 	}
-	return s.Patch(ctx, h.machine, unmarked())
+	if err := s.end(ctx, h.claim); err != nil {
+		return fmt.Errorf("HostClaim %q: %w", h.claim.Name, err)
+	}
+	return nil
 }
 
-// unmarked takes off what asks for a cluster or a machine to be taken over.
-func unmarked() client.Patch {
-	return client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"`+infrav1.TakeOverAnnotation+`": null}}}`))
+// end deletes a claim without a host. A paused one would wait for its manager, and none can get the finalizer again.
+func (s side) end(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	uid := claim.UID
+	err := s.Delete(ctx, claim, client.Preconditions{UID: &uid})
+	if err == nil {
+		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			if err := s.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil || claim.UID != uid {
+				return err
+			}
+			before := claim.DeepCopy()
+			controllerutil.RemoveFinalizer(claim, infrav1.HostClaimFinalizer)
+			return s.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		})
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// without takes annotations off an object.
+func without(keys ...string) client.Patch {
+	annotations := map[string]any{}
+	for _, key := range keys {
+		if key != "" {
+			annotations[key] = nil
+		}
+	}
+	text, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	return client.RawPatch(types.MergePatchType, text)
 }

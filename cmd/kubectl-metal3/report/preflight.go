@@ -17,6 +17,7 @@ limitations under the License.
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ type Verdict string
 const (
 	// TakenOver is a machine whose claim gets the host that CAPM3 has bound to it.
 	TakenOver Verdict = "taken over"
-	// Claimed is a machine that has a claim already.
+	// Claimed is a machine whose claim has its host already.
 	Claimed Verdict = "has a claim"
 	// NewHost is a machine without a host, whose claim gets a free one.
 	NewHost Verdict = "gets a free host"
@@ -98,9 +99,13 @@ func (n Namespace) takeOver(m *infrav1.Metal3Machine, infrastructure string) (ho
 	owner := claims.OwnerOf(m)
 	namespace, host, _ := strings.Cut(m.Annotations[infrav1.HostAnnotation], "/")
 	found := slices.IndexFunc(n.Hosts, func(h bmov1alpha1.BareMetalHost) bool { return h.Name == host })
+	claimed := slices.IndexFunc(n.Claims, func(c bmov1alpha1.HostClaim) bool { return claims.BelongsTo(&c, owner) })
 	unready := n.unready(m, host, infrastructure)
 	switch {
-	case slices.ContainsFunc(n.Claims, func(h bmov1alpha1.HostClaim) bool { return claims.BelongsTo(&h, owner) }):
+	case claimed >= 0:
+		if reason := unbound(&n.Claims[claimed]); reason != "" {
+			return host, Refused, reason
+		}
 		return host, Claimed, ""
 	case unready != "":
 		return host, Refused, unready
@@ -117,10 +122,19 @@ func (n Namespace) takeOver(m *infrav1.Metal3Machine, infrastructure string) (ho
 			Image: claims.ImageOf(m.Spec.Image, ""), CustomDeploy: (*bmov1alpha1.CustomDeploy)(m.Spec.CustomDeploy),
 		},
 	})
-	if err := binding.CheckTakeOver(claim, &n.Hosts[found], *marked); err != nil {
+	if err := cmp.Or(binding.CheckPayload(claim), binding.CheckTakeOver(claim, &n.Hosts[found], *marked)); err != nil {
 		return host, Refused, err.Error()
 	}
 	return host, TakenOver, ""
+}
+
+// unbound returns why a claim does not have its host; empty if it has.
+func unbound(claim *bmov1alpha1.HostClaim) string {
+	associated := binding.ConditionOf(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	if associated.Status == metav1.ConditionTrue {
+		return ""
+	}
+	return cmp.Or(oneLine(associated.Message), "the hostclaim manager has not answered yet: check that it runs")
 }
 
 // unready returns why a machine cannot be taken over yet, whatever its host is like.
@@ -139,6 +153,8 @@ func (n Namespace) unready(m *infrav1.Metal3Machine, host, infrastructure string
 		return "it is being deleted: wait until it is gone"
 	case remediated:
 		return "it is being remediated: wait until its Metal3Remediation is gone, or labels of a Node that CAPM3 deleted for it would be lost"
+	case host == "" && m.Spec.ProviderID != "":
+		return "its server has been provisioned, and it names no host: have the Machine replaced"
 	case host == "" && named:
 		return "a host names it, and it names none: wait until CAPM3 has written annotation " + infrav1.HostAnnotation
 	default:

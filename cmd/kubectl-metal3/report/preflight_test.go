@@ -62,10 +62,23 @@ func TestTakeOvers(t *testing.T) {
 			claim := bmov1alpha1.HostClaim{ObjectMeta: named("m")}
 			claim.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m", Namespace: "blue", UID: "u"}
 			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: "m", UID: "u"}}
+			claim.Status.Conditions = []metav1.Condition{is("Associated")}
 			n.Claims = []bmov1alpha1.HostClaim{claim}
 		}, Claimed, ""},
-		"without a host": {func(n *Namespace) { n.Machines[0].Annotations, n.Hosts[0].Spec.ConsumerRef = nil, nil }, NewHost, ""},
-		"being bound":    {func(n *Namespace) { n.Machines[0].Annotations = nil }, Refused, "wait until CAPM3 has written"},
+		"with a claim that is refused": {func(n *Namespace) {
+			claim := bmov1alpha1.HostClaim{ObjectMeta: named("m")}
+			claim.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m", Namespace: "blue", UID: "u"}
+			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: "m", UID: "u"}}
+			claim.Status.Conditions = []metav1.Condition{not("Associated", "TakeOverRefused", "the host is paused")}
+			n.Claims = []bmov1alpha1.HostClaim{claim}
+		}, Refused, "the host is paused"},
+		"that lost its host":           {func(n *Namespace) { n.Machines[0].Annotations = nil }, Refused, "names no host"},
+		"whose host has no image":      {func(n *Namespace) { n.Hosts[0].Spec.Image = nil }, Refused, "before it wrote an image"},
+		"with an image of no protocol": {func(n *Namespace) { n.Machines[0].Spec.Image.URL = "file:///i" }, Refused, "scheme"},
+		"without a host": {func(n *Namespace) {
+			n.Machines[0].Spec.ProviderID, n.Machines[0].Annotations, n.Hosts[0].Spec.ConsumerRef = "", nil, nil
+		}, NewHost, ""},
+		"being bound": {func(n *Namespace) { n.Machines[0].Spec.ProviderID, n.Machines[0].Annotations = "", nil }, Refused, "wait until CAPM3 has written"},
 		"being provisioned": {
 			func(n *Namespace) { n.Hosts[0].Status.Provisioning.State = bmov1alpha1.StateProvisioning }, Refused, "wait until it is at rest",
 		},

@@ -227,7 +227,7 @@ func claimLost(o Observed) (reason, message string) {
 	}
 	neverHad := ""
 	if o.formerHost() != "" {
-		neverHad = ". If it never had one, since CAPM3 made it, write \"true\" to annotation " + infrav1.TakeOverAnnotation + " of the Metal3Cluster"
+		neverHad = "If CAPM3 made this machine, write \"true\" to annotation " + infrav1.TakeOverAnnotation + " of the Metal3Cluster. Else: "
 	}
 	for _, lost := range []struct {
 		holds           bool
@@ -261,7 +261,7 @@ func claimLost(o Observed) (reason, message string) {
 		},
 		{
 			absent && o.established(), infrav1.HostLostReason,
-			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced" + neverHad,
+			neverHad + "The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced",
 		},
 		{o.InTheWay != nil, infrav1.HostClaimNameTakenReason, claim + " belongs to something else: delete it, or give the Machine another name"},
 	} {
@@ -370,7 +370,7 @@ type Observed struct {
 
 // BootstrapFacts are the facts about the secret with the user data.
 type BootstrapFacts struct {
-	// Secret is the name of the secret; empty while neither the machine nor its Machine names it.
+	// Secret is the name of the secret; empty while the Machine names none.
 	Secret string
 	// Reason and Message are why no server can be given the user data now; empty when one can, or has it.
 	Reason, Message string

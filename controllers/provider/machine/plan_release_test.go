@@ -128,6 +128,10 @@ func TestMachineOfCAPM3GetsItsClaim(t *testing.T) {
 		},
 		"its host was being provisioned":  {observe(ofCAPM3, requested, marked, begun), true, taken, "TakingOver"},
 		"it goes before a reserved claim": {observe(ofGroup(reserved("a")), ofCAPM3, requested, marked, begun), true, taken, "TakingOver"},
+		"it had a claim before it had a server": {
+			observe(ofCAPM3, requested, marked, begun, func(o *Observed) { o.Machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Name: "m-1"} }),
+			false, claim(nil), "HostClaimNotBound",
+		},
 		"it had no host yet": {
 			observe(requested, marked, func(o *Observed) { delete(o.Machine.Annotations, infrav1.HostAnnotation) }),
 			false, claim(nil), "HostClaimNotBound",

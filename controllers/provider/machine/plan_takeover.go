@@ -37,7 +37,8 @@ func (o Observed) takeOverAsked() bool {
 func (o Observed) formerHost() string {
 	namespace, name, _ := strings.Cut(o.Machine.Annotations[infrav1.HostAnnotation], "/")
 	without := o.Claim.Phase == claims.Absent && o.InTheWay == nil && o.Remote == nil && !o.TakenOver
-	bound := o.established() || o.takeOverAsked() // by CAPM3, which may have been stopped while it provisioned the host
+	// CAPM3 may have been stopped while it provisioned the host. A machine that had a claim once is ours.
+	bound := o.established() || o.takeOverAsked() && o.Machine.Status.HostClaim == nil
 	if !without || !bound || namespace != o.Machine.Namespace {
 		return ""
 	}
