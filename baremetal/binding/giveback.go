@@ -51,7 +51,7 @@ func CheckGiveBack(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 	return nil
 }
 
-// GivenBack returns a host as CAPM3 has it for a machine: named by its consumer and its label, and without a mark of ours. What
+// GivenBack returns a host as CAPM3 has it for a machine: named by its consumer and its label, not to be moved, and without a mark of ours. What
 // it runs stays. The cleaning mode is that of the machine, or else that of the administrator.
 func GivenBack(host *bmov1alpha1.BareMetalHost, machine *infrav1.Metal3Machine) *bmov1alpha1.BareMetalHost {
 	out := Freed(host)
@@ -60,6 +60,7 @@ func GivenBack(host *bmov1alpha1.BareMetalHost, machine *infrav1.Metal3Machine) 
 		APIVersion: infrav1.GroupVersion.String(), Kind: MachineKind, Namespace: machine.Namespace, Name: machine.Name,
 	}
 	metav1.SetMetaDataLabel(&out.ObjectMeta, clusterv1.ClusterNameLabel, machine.Labels[clusterv1.ClusterNameLabel])
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.BlockMoveAnnotation, "") // until CAPM3 has prepared a move
 	if mode := machine.Spec.AutomatedCleaningMode; mode != "" {
 		out.Spec.AutomatedCleaningMode = bmov1alpha1.AutomatedCleaningMode(mode)
 	}
