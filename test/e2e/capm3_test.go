@@ -95,18 +95,15 @@ func byHostName(all []manager.Manager) []manager.Manager {
 
 // grows adds a worker. Where addresses are preallocated to the servers, it has that of its server.
 func (c *capm3Story) grows(t *testing.T) {
-	const held = "192.168.7.77"
-	former := map[types.UID]bool{}
-	for _, m := range c.machines(t) {
-		former[m.UID()] = true
-	}
-	c.edit(t, &ipamv1alpha1.IPPool{}, capm3.Cluster+"-nodes", `{"spec": {"preAllocations": {"server-2-c1-nodes": "`+held+`", "server-3-c1-nodes": "`+held+`"}}}`)
+	held := []string{"192.168.7.77", "192.168.7.78"}
+	c.edit(t, &ipamv1alpha1.IPPool{}, capm3.Cluster+"-nodes", `{"spec": {"preAllocations": {"server-2-c1-nodes": "`+held[0]+`", "server-3-c1-nodes": "`+held[1]+`"}}}`)
 	c.scale(t, capm3.Workers+1)
 	c.runsIn(t, c.world)
-	for _, m := range c.machines(t) {
-		has := slices.ContainsFunc(m.Machine.Status.Addresses, func(a clusterv1.MachineAddress) bool { return a.Address == held })
-		expect.That(t, has == (c.simulated() && !former[m.UID()]), "%s has the addresses %v", m.Name(), m.Machine.Status.Addresses)
-	}
+	addresses := &ipamv1alpha1.IPAddressList{}
+	expect.NoError(t, c.admin.List(t.Context(), addresses, client.InNamespace(c.Namespace)))
+	expect.That(t, len(addresses.Items) == 1+capm3.Workers+1, "%d addresses are taken", len(addresses.Items))
+	has := slices.ContainsFunc(addresses.Items, func(a ipamv1alpha1.IPAddress) bool { return slices.Contains(held, string(a.Spec.Address)) })
+	expect.That(t, has == c.simulated(), "the addresses are %v", addresses.Items)
 }
 
 // newCAPM3Story loads the cluster, and waits until its servers are up.
@@ -209,6 +206,7 @@ func (c *capm3Story) isTakenOver(t *testing.T) {
 func (c *capm3Story) isGivenBack(t *testing.T) {
 	before := c.goesOn(t)
 	c.pauses(t, true)
+	eachSays(t, c.world, c.Namespace, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason})
 	c.kubectl(t, "give-back", capm3.Cluster)
 	for _, host := range c.hosts(t) {
 		if ref := host.Spec.ConsumerRef; ref != nil {

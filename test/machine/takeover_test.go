@@ -155,6 +155,9 @@ func (tn *tenant) givesBack(before seen) {
 	_, err := kubectl("give-back", "c1")
 	tn.G.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("is not paused")))
 	tn.pauses(true)
+	for name := range before.machines {
+		tn.shows(name, &infrav1.Metal3Machine{}, "Paused", "True/Paused")
+	}
 	_, err = kubectl("give-back", "c1", "--dry-run")
 	tn.OK(err)
 	tn.G.Expect(find(tn, "server-1", &bmov1alpha1.BareMetalHost{}).Spec.ConsumerRef.Kind).To(gomega.Equal("HostClaim"))

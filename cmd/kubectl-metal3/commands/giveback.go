@@ -18,10 +18,10 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/cobra"
@@ -79,24 +79,29 @@ func (s side) giveBack(ctx context.Context, name string, dryRun bool) (result, e
 	if err != nil {
 		return result{}, err
 	}
-	r := result{kind: "GivenBack"}
-	p, rows := part{columns: columns("Machine", "Host")}, []map[string]string{}
+	rows := make([]map[string]string, 0, len(all))
 	if !dryRun {
 		asked := &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: infrastructure.Name}}
-		r.failure = s.Patch(ctx, asked, without(infrav1.TakeOverAnnotation))
+		err = s.Patch(ctx, asked, without(infrav1.TakeOverAnnotation))
 	}
 	for _, h := range all {
-		if r.failure == nil && !dryRun {
-			r.failure = s.give(ctx, h)
+		if err == nil && !dryRun {
+			err = s.give(ctx, h)
 		}
-		if r.failure != nil {
-			break
+		if err == nil {
+			rows = append(rows, map[string]string{"machine": h.machine.Name, "host": h.host.Name})
 		}
-		p.add(h.machine.Name, h.host.Name)
-		rows = append(rows, map[string]string{"machine": h.machine.Name, "host": h.host.Name})
 	}
-	r.content, r.parts = map[string]any{"items": rows, "dryRun": dryRun}, []part{p}
-	return r, nil
+	return givenResult(rows, dryRun, err), nil
+}
+
+// givenResult lists the machines that were given back, also if it could not go on.
+func givenResult(rows []map[string]string, dryRun bool, failure error) result {
+	p := part{columns: columns("Machine", "Host")}
+	for _, row := range rows {
+		p.add(row["machine"], row["host"])
+	}
+	return result{kind: "GivenBack", content: map[string]any{"items": rows, "dryRun": dryRun}, parts: []part{p}, failure: failure}
 }
 
 // held reads what the machines of a cluster have, or why one of them cannot be given back.
@@ -176,11 +181,11 @@ func (h held) refused() error {
 
 // give makes the machine the consumer of its host, and then takes the claim away, which has nothing to release any more.
 func (s side) give(ctx context.Context, h held) error {
-	blocks := ""
+	marks := []string{infrav1.TakeOverAnnotation}
 	if h.machine.Annotations[infrav1.BlockMoveAnnotation] == infrav1.MachineFieldOwner {
-		blocks = infrav1.BlockMoveAnnotation // which nobody would take off
+		marks = append(marks, infrav1.BlockMoveAnnotation) // which nobody would take off
 	}
-	if err := s.Patch(ctx, h.machine, without(infrav1.TakeOverAnnotation, blocks)); err != nil {
+	if err := s.Patch(ctx, h.machine, without(marks...)); err != nil {
 		return fmt.Errorf("Metal3Machine %q: %w", h.machine.Name, err)
 	}
 	if !givenBack(h.host, h.machine) {
@@ -217,12 +222,9 @@ func (s side) end(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 
 // without takes annotations off an object.
 func without(keys ...string) client.Patch {
-	annotations := map[string]any{}
+	nulls := make([]string, 0, len(keys))
 	for _, key := range keys {
-		if key != "" {
-			annotations[key] = nil
-		}
+		nulls = append(nulls, fmt.Sprintf("%q: null", key))
 	}
-	text, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	return client.RawPatch(types.MergePatchType, text)
+	return client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {`+strings.Join(nulls, ", ")+`}}}`))
 }
