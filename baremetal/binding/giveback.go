@@ -28,12 +28,10 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// CheckGiveBack returns an error for the administrator if CAPM3 could not go on with the host of a claim: it knows only
-// hosts of its machines' namespace, and what is under way would be nobody's.
+// CheckGiveBack returns an error for the administrator if CAPM3 could not go on with the host of a paused claim: what
+// is under way would be nobody's.
 func CheckGiveBack(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
 	switch unrest := Unrest(claim, host); {
-	case host.Namespace != claim.Namespace:
-		return fmt.Errorf("the host is in namespace %q, and CAPM3 takes hosts of the machine's namespace only: delete the Machine first", host.Namespace)
 	case !Has(claim, host):
 		return errors.New("the claim does not have the host: wait until it is bound")
 	case !host.DeletionTimestamp.IsZero(), !claim.DeletionTimestamp.IsZero():
@@ -45,6 +43,12 @@ func CheckGiveBack(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 		return errors.New("the host is paused: remove annotation " + bmov1alpha1.PausedAnnotation)
 	case host.Status.Provisioning.State != bmov1alpha1.StateProvisioned:
 		return fmt.Errorf("the host is in state %s: wait until it is provisioned", StateName(host))
+	case !host.Spec.Online:
+		return errors.New("the server is switched off, and CAPM3 switches none on: set spec.poweredOn of the HostClaim to true")
+	case SaysUnhealthy(claim):
+		return errors.New("the server is marked unhealthy: delete the Machine, so that another takes its place")
+	case !OnHold(claim):
+		return errors.New("its HostClaim is not paused yet: wait until the provider manager has seen the pause")
 	case unrest != "":
 		return errors.New(unrest + ": wait until it is at rest")
 	}

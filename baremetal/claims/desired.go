@@ -30,6 +30,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	hostselection "github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 )
 
 // Wanted is everything that the claim of a machine depends on.
@@ -88,8 +89,8 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 			FailureDomain: w.FailureDomain,
 		},
 	}
-	if w.TakeOver != "" { // the host is known, whatever was asked for once
-		claim.Spec.HostSelector, claim.Spec.FailureDomain = bmov1alpha1.HostSelector{}, ""
+	if w.TakeOver != "" && hostselection.CheckNew(claim) != nil { // CAPM3 understood it, and the host is known
+		claim.Spec.HostSelector = bmov1alpha1.HostSelector{}
 	}
 	if w.SoftFailureDomain {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.SoftFailureDomainAnnotation, "true")

@@ -134,13 +134,18 @@ func TestDesired(t *testing.T) {
 	}
 }
 
-// A claim that takes a host over asks for no other.
+// A claim that takes a host over keeps what the machine asked for, by which the next machine finds it again; but for what
+// no claim may ask for.
 func TestDesiredTakeOver(t *testing.T) {
 	w := Wanted{Name: "m", FailureDomain: "row-1", Selector: &infrav1.HostSelector{MatchLabels: map[string]string{"rack": "a1"}}, TakeOver: "host-1"}
 	got := Desired(w)
-	expect.Equal(t, bmov1alpha1.HostSelector{}, got.Spec.HostSelector)
-	expect.Equal(t, "", got.Spec.FailureDomain)
+	expect.Equal(t, map[string]string{"rack": "a1"}, got.Spec.HostSelector.MatchLabels)
+	expect.Equal(t, "row-1", got.Spec.FailureDomain)
 	expect.Equal(t, "host-1", got.Annotations[infrav1.TakeOverAnnotation])
+	w.Selector.MatchExpressions = []infrav1.HostSelectorRequirement{{Key: "cpus", Operator: "gt", Values: []string{"8"}}}
+	expect.Equal(t, bmov1alpha1.HostSelector{}, Desired(w).Spec.HostSelector)
+	w.TakeOver = ""
+	expect.Equal(t, 1, len(Desired(w).Spec.HostSelector.MatchExpressions))
 }
 
 func TestName(t *testing.T) {

@@ -76,7 +76,7 @@ func (c *capm3Story) comesOver(t *testing.T) {
 		mustRun(t, "a worker that hangs is rebooted", func(t *testing.T) { c.isWatched(t, worker) })
 	}
 	mustRun(t, "it grows", c.grows)
-	mustRun(t, "its workers are rolled out anew", c.isRolledOut)
+	mustRun(t, "its workers are rolled out anew, and keep their servers", c.isRolledOut)
 	t.Run("it gives its servers back", c.goes)
 }
 
@@ -222,17 +222,20 @@ func (c *capm3Story) isGivenBack(t *testing.T) {
 	expect.Equal(t, before, c.goesOn(t))
 }
 
-// isRolledOut has Cluster API replace the workers.
+// isRolledOut has Cluster API replace the workers, on the servers that they have.
 func (c *capm3Story) isRolledOut(t *testing.T) {
+	before := c.servers(t)[worker]
 	former := map[types.UID]bool{}
-	for _, m := range c.machines(t) {
-		former[m.UID()] = roleOf(m) == worker
+	for _, m := range before {
+		former[m.UID()] = true
 	}
+	expect.NoError(t, c.cluster.KeepServers(t.Context(), c.Tenant))
 	expect.NoError(t, c.cluster.RollWorkers(t.Context(), c.Tenant))
 	eventually(t, "no worker is left", func(g gomega.Gomega) {
 		g.Expect(slices.ContainsFunc(c.machines(t), func(m world.Machine) bool { return former[m.UID()] })).To(gomega.BeFalse())
 	})
 	c.runsIn(t, c.world)
+	c.keepServers(t, worker, before)
 }
 
 // goes deletes the cluster. All servers are free then.

@@ -81,7 +81,7 @@ func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 	w.OK(err)
 	assets, err := repo.Assets()
 	w.OK(err)
-	bare := &envtest.Environment{BinaryAssetsDirectory: assets}
+	bare := &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: 2 * time.Minute}
 	config, err := bare.Start()
 	w.OK(err)
 	t.Cleanup(func() {

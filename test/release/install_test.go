@@ -67,7 +67,7 @@ func startServer(t *testing.T, repo components.Repo) kubectl {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := &envtest.Environment{BinaryAssetsDirectory: assets, CRDInstallOptions: envtest.CRDInstallOptions{
+	environment := &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: 2 * time.Minute, CRDInstallOptions: envtest.CRDInstallOptions{
 		Paths: []string{filepath.Join(operator, "config", "base", "crds", "bases")}, ErrorIfPathMissing: true,
 	}}
 	config, err := environment.Start()

@@ -37,6 +37,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/cmd/kubectl-metal3/report"
 )
 
 // giveBack is the one command that writes. No manager could do it, since none may give a host to anything but a claim:
@@ -61,6 +62,10 @@ type held struct {
 	host    *bmov1alpha1.BareMetalHost
 	// claim is nil once it is gone.
 	claim *bmov1alpha1.HostClaim
+	// away is a claim of the machine whose host is not that one.
+	away *bmov1alpha1.HostClaim
+	// remediated reports whether a Metal3Remediation acts on the machine.
+	remediated bool
 }
 
 func (s side) giveBack(ctx context.Context, name string, dryRun bool) (result, error) {
@@ -110,17 +115,22 @@ func (s side) held(ctx context.Context, cluster string) ([]held, error) {
 		machines infrav1.Metal3MachineList
 		found    bmov1alpha1.HostClaimList
 		hosts    bmov1alpha1.BareMetalHostList
+		acts     infrav1.Metal3RemediationList
 		in       = client.InNamespace(s.namespace)
 	)
-	err := errors.Join(s.List(ctx, &machines, in, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}), s.List(ctx, &found, in), s.List(ctx, &hosts, in))
+	err := errors.Join(s.List(ctx, &machines, in, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}), s.List(ctx, &found, in),
+		s.List(ctx, &hosts, in), s.List(ctx, &acts, in))
 	if err != nil {
 		return nil, err
 	}
 	all, given := make([]held, 0, len(machines.Items)), map[types.UID]bool{}
 	for i := range machines.Items {
 		h := holds(&machines.Items[i], hosts.Items, found.Items)
-		if h.claim != nil {
-			given[h.claim.UID] = true
+		h.remediated = slices.ContainsFunc(acts.Items, func(r infrav1.Metal3Remediation) bool { return report.Remediates(&r, h.machine) })
+		for _, claim := range []*bmov1alpha1.HostClaim{h.claim, h.away} {
+			if claim != nil {
+				given[claim.UID] = true
+			}
 		}
 		if reason := h.refused(); reason != nil {
 			err = errors.Join(err, fmt.Errorf("Metal3Machine %q cannot be given back: %w", h.machine.Name, reason))
@@ -130,7 +140,8 @@ func (s side) held(ctx context.Context, cluster string) ([]held, error) {
 	for _, claim := range found.Items {
 		ofMachine := slices.ContainsFunc(all, func(h held) bool { return claims.BelongsTo(&claim, claims.OwnerOf(h.machine)) })
 		if !given[claim.UID] && (ofMachine || claim.Labels[clusterv1.ClusterNameLabel] == cluster) {
-			err = errors.Join(err, fmt.Errorf("HostClaim %q has the host of none of the machines, and its own would stay with nobody: delete it first", claim.Name))
+			err = errors.Join(err, fmt.Errorf("HostClaim %q has the host of none of the machines, and its own would stay with nobody: "+
+				"unpause the Cluster, and delete the claim or wait until a machine has taken it", claim.Name))
 		}
 	}
 	return all, err
@@ -138,7 +149,10 @@ func (s side) held(ctx context.Context, cluster string) ([]held, error) {
 
 // holds returns what a machine has: the host that its annotation names, if that names the machine or one of its claims.
 func holds(m *infrav1.Metal3Machine, hosts []bmov1alpha1.BareMetalHost, found []bmov1alpha1.HostClaim) held {
-	h := held{machine: m}
+	h, owner := held{machine: m}, claims.OwnerOf(m)
+	if i := slices.IndexFunc(found, func(c bmov1alpha1.HostClaim) bool { return claims.BelongsTo(&c, owner) }); i >= 0 {
+		h.away = &found[i]
+	}
 	for i := range hosts {
 		host := &hosts[i]
 		if m.Annotations[infrav1.HostAnnotation] != host.Namespace+"/"+host.Name {
@@ -146,9 +160,10 @@ func holds(m *infrav1.Metal3Machine, hosts []bmov1alpha1.BareMetalHost, found []
 		}
 		for j := range found {
 			claim := &found[j]
-			named := claim.Status.BareMetalHost != nil && *claim.Status.BareMetalHost == bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
-			if claims.BelongsTo(claim, claims.OwnerOf(m)) && (binding.Has(claim, host) || binding.OfMachine(host) && named) {
-				h.claim = claim
+			ref := claim.Status.BareMetalHost
+			empty := ref == nil || *ref == bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
+			if claims.BelongsTo(claim, owner) && (binding.Has(claim, host) || givenBack(host, m) && empty) {
+				h.claim, h.away = claim, nil
 			}
 		}
 		if h.claim != nil || givenBack(host, m) {
@@ -168,6 +183,12 @@ func (h held) refused() error {
 	switch {
 	case !h.machine.DeletionTimestamp.IsZero():
 		return errors.New("it is being deleted: wait until it is gone")
+	case h.remediated:
+		return errors.New("it is being remediated: wait until its Metal3Remediation is gone")
+	case h.away != nil:
+		host := ptr.Deref(h.away.Status.BareMetalHost, bmov1alpha1.ObjectReference{})
+		return fmt.Errorf("its HostClaim %q has host %q of namespace %q, and CAPM3 takes only the one that annotation %s names, of the machine's namespace: "+
+			"have the Machine replaced", h.away.Name, host.Name, host.Namespace, infrav1.HostAnnotation)
 	case h.host == nil:
 		return errors.New("it has no host in its namespace, where alone CAPM3 looks for one: delete the Machine, or wait until it has one")
 	case !meta.IsStatusConditionTrue(h.machine.Status.Conditions, clusterv1.PausedCondition) && h.claim != nil:

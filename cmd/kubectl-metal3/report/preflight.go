@@ -145,7 +145,7 @@ func (n Namespace) unready(m *infrav1.Metal3Machine, host, infrastructure string
 	named := slices.ContainsFunc(n.Hosts, func(h bmov1alpha1.BareMetalHost) bool {
 		return binding.OfMachine(&h) && h.Spec.ConsumerRef.Name == m.Name
 	})
-	remediated := slices.ContainsFunc(n.Remediations, func(r infrav1.Metal3Remediation) bool { return sameOwner(m, &r) })
+	remediated := slices.ContainsFunc(n.Remediations, func(r infrav1.Metal3Remediation) bool { return Remediates(&r, m) })
 	switch {
 	case identity:
 		return "it has an identityRef: take that off until the machine is taken over"
@@ -162,8 +162,8 @@ func (n Namespace) unready(m *infrav1.Metal3Machine, host, infrastructure string
 	}
 }
 
-// sameOwner reports whether a Metal3Machine and a Metal3Remediation belong to one Machine.
-func sameOwner(m *infrav1.Metal3Machine, r *infrav1.Metal3Remediation) bool {
+// Remediates reports whether a Metal3Remediation is for the Machine of a Metal3Machine.
+func Remediates(r *infrav1.Metal3Remediation, m *infrav1.Metal3Machine) bool {
 	return slices.ContainsFunc(r.OwnerReferences, func(of metav1.OwnerReference) bool {
 		return of.Kind == "Machine" && slices.ContainsFunc(m.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == of.UID })
 	})
