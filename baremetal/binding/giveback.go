@@ -55,8 +55,8 @@ func CheckGiveBack(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost
 	return nil
 }
 
-// GivenBack returns a host as CAPM3 has it for a machine: named by its consumer and its label, not to be moved, and without a mark of ours. What
-// it runs stays. The cleaning mode is that of the machine, or else that of the administrator.
+// GivenBack returns a host as CAPM3 has it for a machine: named by its consumer and its label, not to be moved, and without
+// a mark of ours. What it runs stays. The cleaning mode is that of the machine, or else that of the administrator.
 func GivenBack(host *bmov1alpha1.BareMetalHost, machine *infrav1.Metal3Machine) *bmov1alpha1.BareMetalHost {
 	out := Freed(host)
 	WithoutWork(out)

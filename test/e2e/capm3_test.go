@@ -140,14 +140,6 @@ func (c *capm3Story) kubectl(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// hosts reads the servers.
-func (c *capm3Story) hosts(t *testing.T) []bmov1alpha1.BareMetalHost {
-	t.Helper()
-	list := &bmov1alpha1.BareMetalHostList{}
-	expect.NoError(t, c.admin.List(t.Context(), list, client.InNamespace(c.Namespace)))
-	return list.Items
-}
-
 // machines lists the machines with all that belongs to them.
 func (c *capm3Story) machines(t *testing.T) []world.Machine {
 	t.Helper()
@@ -168,7 +160,7 @@ type goesOn struct {
 func (c *capm3Story) goesOn(t *testing.T) goesOn {
 	t.Helper()
 	now := goesOn{map[string]server{}, map[string]types.UID{}, map[string]types.UID{}}
-	for _, host := range c.hosts(t) {
+	for _, host := range hostsIn(t, c.admin, c.Namespace) {
 		now.Servers[host.Name] = serverOf(&host)
 	}
 	for _, m := range c.machines(t) {
@@ -208,7 +200,7 @@ func (c *capm3Story) isGivenBack(t *testing.T) {
 	c.pauses(t, true)
 	eachSays(t, c.world, c.Namespace, metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason})
 	c.kubectl(t, "give-back", capm3.Cluster)
-	for _, host := range c.hosts(t) {
+	for _, host := range hostsIn(t, c.admin, c.Namespace) {
 		if ref := host.Spec.ConsumerRef; ref != nil {
 			expect.That(t, ref.Kind == "Metal3Machine" && host.Labels[clusterv1.ClusterNameLabel] == capm3.Cluster, "host %s has %v", host.Name, ref)
 		}
@@ -243,7 +235,7 @@ func (c *capm3Story) goes(t *testing.T) {
 	expect.NoError(t, c.Client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: capm3.Cluster}}))
 	eventually(t, "all servers are free", func(g gomega.Gomega) {
 		g.Expect(c.machines(t)).To(gomega.BeEmpty())
-		for _, host := range c.hosts(t) {
+		for _, host := range hostsIn(t, c.admin, c.Namespace) {
 			g.Expect(host.Spec.ConsumerRef).To(gomega.BeNil(), host.Name)
 			g.Expect(remains(&host)).To(gomega.BeEmpty(), host.Name)
 			g.Expect(ourKeys(&host)).To(gomega.BeEmpty(), host.Name)

@@ -181,8 +181,14 @@ func complete(t *testing.T, w *world.World, namespaces ...string) []world.Machin
 // hosts reads the hosts of a namespace.
 func hosts(t *testing.T, namespace string) []bmov1alpha1.BareMetalHost {
 	t.Helper()
+	return hostsIn(t, lab.admin, namespace)
+}
+
+// hostsIn does so in any dev cluster.
+func hostsIn(t *testing.T, c client.Client, namespace string) []bmov1alpha1.BareMetalHost {
+	t.Helper()
 	var list bmov1alpha1.BareMetalHostList
-	expect.NoError(t, lab.admin.List(t.Context(), &list, client.InNamespace(namespace)))
+	expect.NoError(t, c.List(t.Context(), &list, client.InNamespace(namespace)))
 	return list.Items
 }
 

@@ -96,10 +96,7 @@ func TestClusterOfCAPM3IsTakenOverInTheMiddle(t *testing.T) {
 			infra := &infrav1.Metal3Cluster{}
 			tn.Edit(tn.Named("c1", infra), func() { metav1.SetMetaDataAnnotation(&infra.ObjectMeta, infrav1.TakeOverAnnotation, "true") })
 			tn.pauses(false)
-			for name := range before.machines {
-				tn.shows(name, &bmov1alpha1.HostClaim{}, "Ready", "True/Provisioned")
-				tn.shows(name, &infrav1.Metal3Machine{}, "Ready", "True/Ready")
-			}
+			tn.haveClaims(before)
 			tn.waitsFor(tc.deleted, "HostClaimReady", "TakingOver", "was deleted before it was taken over")
 			kept := func() {
 				host := find(tn, tc.host, &bmov1alpha1.BareMetalHost{})
@@ -128,11 +125,17 @@ func loadCAPM3(t *testing.T, state string) *tenant {
 // takesOver waits until each machine has its claim, and expects all else as it was.
 func (tn *tenant) takesOver(before seen) {
 	tn.T.Helper()
+	tn.haveClaims(before)
+	tn.sameAs(before)
+}
+
+// haveClaims waits until each machine has its claim.
+func (tn *tenant) haveClaims(before seen) {
+	tn.T.Helper()
 	for name := range before.machines {
 		tn.shows(name, &bmov1alpha1.HostClaim{}, "Ready", "True/Provisioned")
 		tn.shows(name, &infrav1.Metal3Machine{}, "Ready", "True/Ready")
 	}
-	tn.sameAs(before)
 }
 
 func (tn *tenant) pauses(paused bool) {

@@ -49,6 +49,17 @@ func ofCAPM3() Namespace {
 	return n
 }
 
+// claimed gives the machine a claim with this condition.
+func claimed(condition metav1.Condition) func(*Namespace) {
+	return func(n *Namespace) {
+		claim := bmov1alpha1.HostClaim{ObjectMeta: named("m")}
+		claim.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m", Namespace: "blue", UID: "u"}
+		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: "m", UID: "u"}}
+		claim.Status.Conditions = []metav1.Condition{condition}
+		n.Claims = []bmov1alpha1.HostClaim{claim}
+	}
+}
+
 func TestTakeOvers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -58,20 +69,10 @@ func TestTakeOvers(t *testing.T) {
 	}{
 		"at rest":            {func(*Namespace) {}, TakenOver, ""},
 		"of another cluster": {func(n *Namespace) { n.Machines[0].Labels = nil }, "", ""},
-		"with a claim": {func(n *Namespace) {
-			claim := bmov1alpha1.HostClaim{ObjectMeta: named("m")}
-			claim.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m", Namespace: "blue", UID: "u"}
-			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: "m", UID: "u"}}
-			claim.Status.Conditions = []metav1.Condition{is("Associated")}
-			n.Claims = []bmov1alpha1.HostClaim{claim}
-		}, Claimed, ""},
-		"with a claim that is refused": {func(n *Namespace) {
-			claim := bmov1alpha1.HostClaim{ObjectMeta: named("m")}
-			claim.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m", Namespace: "blue", UID: "u"}
-			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: "m", UID: "u"}}
-			claim.Status.Conditions = []metav1.Condition{not("Associated", "TakeOverRefused", "the host is paused")}
-			n.Claims = []bmov1alpha1.HostClaim{claim}
-		}, Refused, "the host is paused"},
+		"with a claim":       {claimed(is("Associated")), Claimed, ""},
+		"with a claim that is refused": {
+			claimed(not("Associated", "TakeOverRefused", "the host is paused")), Refused, "the host is paused",
+		},
 		"that lost its host":           {func(n *Namespace) { n.Machines[0].Annotations = nil }, Refused, "names no host"},
 		"whose host has no image":      {func(n *Namespace) { n.Hosts[0].Spec.Image = nil }, Refused, "before it wrote an image"},
 		"with an image of no protocol": {func(n *Namespace) { n.Machines[0].Spec.Image.URL = "file:///i" }, Refused, "scheme"},

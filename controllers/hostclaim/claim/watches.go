@@ -21,8 +21,6 @@ import (
 	"errors"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -36,6 +34,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
@@ -126,13 +125,11 @@ type Watch = watch.Row
 // Watches is the table of SetupWithManager but for how a claim wakes itself. Tests
 // deliver the events of these watches themselves.
 func (r *Reconciler) Watches() []watch.Row {
-	namespaces := &metav1.PartialObjectMetadata{}
-	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return []watch.Row{
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: r.hostHandler()},
 		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
 		{
-			Object:     namespaces,
+			Object:     policies.NamespaceMetadata(),
 			Handler:    handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),
 			Predicates: []predicate.Predicate{predicate.Or(predicate.LabelChangedPredicate{}, mayMoveChanged())},
 		},

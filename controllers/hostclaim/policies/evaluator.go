@@ -100,10 +100,16 @@ func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace
 	return policy.Evaluate(live, ns, e.Own).Grants[hostNamespace], nil
 }
 
-// ReadNamespace reads the metadata of a namespace. One that is gone has neither labels nor annotations.
-func ReadNamespace(ctx context.Context, reader client.Reader, name string) (metav1.ObjectMeta, error) {
+// NamespaceMetadata is a Namespace of which only the metadata is read.
+func NamespaceMetadata() *metav1.PartialObjectMetadata {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return namespace
+}
+
+// ReadNamespace reads the metadata of a namespace. One that is gone has neither labels nor annotations.
+func ReadNamespace(ctx context.Context, reader client.Reader, name string) (metav1.ObjectMeta, error) {
+	namespace := NamespaceMetadata()
 	if err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
 		return metav1.ObjectMeta{}, fmt.Errorf("read namespace %s: %w", name, err)
 	}

@@ -36,6 +36,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
@@ -62,15 +63,9 @@ func CacheOptions(o Options) cache.Options {
 	}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
-		options.ByObject[namespaceMetadata()] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", o.Namespace)}
+		options.ByObject[policies.NamespaceMetadata()] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", o.Namespace)}
 	}
 	return options
-}
-
-func namespaceMetadata() *metav1.PartialObjectMetadata {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return namespace
 }
 
 // watched selects the objects that --watch-filter lets through; nil selects all.
