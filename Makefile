@@ -22,8 +22,8 @@ DEVCLUSTER := go -C hack/devcluster run .
 GO_TEST := $(CURDIR)/hack/gotest.sh
 
 HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
-GENERATED := $(wildcard api/v1beta?/zz_generated.deepcopy.go) config/crd/bases config/rbac/role.yaml \
-	config/hostclaim/rbac/role.yaml \
+GENERATED := $(wildcard api/v1beta?/zz_generated.deepcopy.go api/*/*/zz_generated.deepcopy.go) config/crd/bases config/rbac/role.yaml \
+	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml \
 	$(addprefix docs/reference/,conditions.md flags.md keys.md metrics.md) $(wildcard templates/cluster-template*.yaml)
 
 # The race detector watches the modules with goroutines, except for the suites on servers.
@@ -204,10 +204,11 @@ bench: ## Measure what docs/benchmarks.md tells: BENCH=bind, remote, neighbours,
 INTO ?= $(CURDIR)
 .PHONY: generate
 generate: bin/tools/controller-gen bin/tools/kustomize ## Generate deepcopy functions, CRDs, RBAC roles, cluster templates and the reference pages of the docs
-	@for version in v1beta1 v1beta2; do \
+	@for version in v1beta1 v1beta2 hostclaim/v1alpha1; do \
 		(cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) paths=./$$version/ output:object:dir=$(INTO)/api/$$version); \
 	done
-	cd api && $(CONTROLLER_GEN) crd:crdVersions=v1 paths=./... output:crd:dir=$(INTO)/config/crd/bases
+	cd api && $(CONTROLLER_GEN) crd:crdVersions=v1 paths=./v1beta1/ paths=./v1beta2/ output:crd:dir=$(INTO)/config/crd/bases
+	cd api && $(CONTROLLER_GEN) crd:crdVersions=v1 paths=./hostclaim/... output:crd:dir=$(INTO)/config/hostclaim/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/provider/... \
 		output:rbac:dir=$(INTO)/config/rbac
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... \
@@ -257,7 +258,7 @@ lint-fix: bin/tools/golangci-lint ## Correct what golangci-lint can correct by i
 
 .PHONY: lint-api
 lint-api: bin/tools/golangci-lint ## Check the API types against the conventions of Kubernetes
-	cd api && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci-kal.yml ./v1beta2/
+	cd api && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci-kal.yml ./v1beta2/ ./hostclaim/...
 
 ## Tools, built from the module hack/tools
 

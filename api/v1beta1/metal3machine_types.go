@@ -75,6 +75,11 @@ type Metal3MachineSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0",message="name is empty: set it to the name of a secret of the same namespace, or remove userData",reason=FieldValueRequired
 	UserData *corev1.SecretReference `json:"userData,omitempty"`
 
+	// hostClass is the kind of compute that answers the machine. Without it, that is the default HostClaimClass, or a
+	// server if there is none. It cannot be changed.
+	// +optional
+	HostClass *infrav1.HostClass `json:"hostClass,omitempty"`
+
 	// hostSelector narrows down which hosts may answer the machine.
 	// +optional
 	HostSelector *infrav1.HostSelector `json:"hostSelector,omitempty"`
@@ -188,7 +193,7 @@ type Metal3MachineStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.ready",description="The host runs the image"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// Metal3Machine is the infrastructure of a Machine: one bare metal server.
+// Metal3Machine is the infrastructure of a Machine: one bare metal server, or what its hostClass gives.
 type Metal3Machine struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -837,6 +837,11 @@ func (in *Metal3MachineSpec) DeepCopyInto(out *Metal3MachineSpec) {
 		*out = new(corev1.SecretReference)
 		**out = **in
 	}
+	if in.HostClass != nil {
+		in, out := &in.HostClass, &out.HostClass
+		*out = new(v1beta2.HostClass)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.HostSelector != nil {
 		in, out := &in.HostSelector, &out.HostSelector
 		*out = new(v1beta2.HostSelector)

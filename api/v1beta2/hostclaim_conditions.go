@@ -68,6 +68,20 @@ const (
 	// Metal3Machine, or not yet; the message says why.
 	TakeOverRefusedReason = "TakeOverRefused"
 
+	// ClassNotFoundReason surfaces when the HostClaimClass that the claim names does not exist.
+	ClassNotFoundReason = "ClassNotFound"
+
+	// ClassNotAcceptedReason surfaces when the controller of the HostClaimClass has not accepted it: it does not
+	// run, or does not understand the class.
+	ClassNotAcceptedReason = "ClassNotAccepted"
+
+	// ClassNotPermittedReason surfaces when the HostClaimClass is not for the namespace of the claim.
+	ClassNotPermittedReason = "ClassNotPermitted"
+
+	// InvalidClassArgumentsReason surfaces when the controller of the HostClaimClass does not understand what the
+	// claim tells it by ClassArgumentsAnnotation.
+	InvalidClassArgumentsReason = "InvalidClassArguments"
+
 	// BindRefusedReason surfaces when the API server refuses what a claim must carry
 	// before a host is bound to it.
 	BindRefusedReason = "BindRefused"

@@ -26,6 +26,19 @@ const (
 	// again. The hostclaim manager writes and removes it.
 	HostClaimFinalizer = "hostclaim.metal3.io/finalizer"
 
+	// ClassLabel is on a HostClaim: the name of its HostClaimClass, which names the controller that answers the claim. It
+	// cannot be changed once one does. Without it the hostclaim manager puts the default class there if there is one,
+	// and answers the claim otherwise.
+	ClassLabel = "hostclaim.metal3.io/class"
+
+	// ClassArgumentsAnnotation is on a HostClaim: what the controller of its class is to know of this claim, as a JSON
+	// object of strings of up to 4096 bytes. It cannot be changed once a controller answers the claim.
+	ClassArgumentsAnnotation = "hostclaim.metal3.io/class-arguments"
+
+	// DefaultClassAnnotation is on a HostClaimClass: "true" has claims without a class get this one, in the namespaces
+	// that it is for. Of several, the newest counts. The infrastructure team writes it.
+	DefaultClassAnnotation = "hostclaim.metal3.io/is-default-class"
+
 	// FenceAnnotation is on a BareMetalHost. The hostclaim manager writes it before it drops an intent
 	// to bind that host, so that a writer that slept on the old intent loses a resourceVersion
 	// conflict, and takes it off at once. Its value is the UID and the resourceVersion of the claim.

@@ -203,6 +203,11 @@ type Metal3MachineSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0",message="name is empty: set it to the name of a secret of the same namespace, or remove userData",reason=FieldValueRequired
 	UserData *corev1.SecretReference `json:"userData,omitempty"`
 
+	// hostClass is the kind of compute that answers the machine. Without it, that is the default HostClaimClass, or a
+	// server if there is none. It cannot be changed.
+	// +optional
+	HostClass *HostClass `json:"hostClass,omitempty"`
+
 	// hostSelector narrows down which hosts may answer the machine.
 	// +optional
 	HostSelector *HostSelector `json:"hostSelector,omitempty"`
@@ -244,6 +249,28 @@ type Metal3MachineSpec struct {
 	// +optional
 	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
 }
+
+// HostClass asks for a kind of compute.
+type HostClass struct {
+	// name of a HostClaimClass of the cluster that holds the HostClaims.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="no HostClaimClass can have this name: use lower-case letters, digits, '-' and '.'"
+	Name string `json:"name,omitempty"`
+
+	// parameters are what the controller of the class is to know of this machine; its documentation says which.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(key, key.matches('^[A-Za-z0-9][-A-Za-z0-9_./]{0,62}$'))",message="a key has more than 63 characters, or others than letters, digits, '-', '_', '.' and '/': correct it"
+	Parameters map[string]HostClassParameter `json:"parameters,omitempty"`
+}
+
+// HostClassParameter is what the controller of a class is to know of a machine.
+// +kubebuilder:validation:MinLength=0
+// +kubebuilder:validation:MaxLength=128
+type HostClassParameter string
 
 // Metal3MachineStatus is what the provider reports about a Metal3Machine.
 type Metal3MachineStatus struct {
@@ -360,7 +387,7 @@ type Metal3MachineV1Beta1DeprecatedStatus struct {
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What it waits for, in words"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// Metal3Machine is the infrastructure of a Machine: one bare metal server.
+// Metal3Machine is the infrastructure of a Machine: one bare metal server, or what its hostClass gives.
 type Metal3Machine struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -17,6 +17,8 @@ limitations under the License.
 package claims
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -48,6 +50,8 @@ type Wanted struct {
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter of the machine, by which several
 	// managers share the work; empty means that it has none.
 	WatchFilter string
+	// Class is the kind of compute, with arguments for its controller; nil means the default of the cluster.
+	Class *infrav1.HostClass
 	// Selector narrows down the hosts; nil means any host.
 	Selector *infrav1.HostSelector
 	// FailureDomain that the host must belong to; empty means any.
@@ -89,6 +93,7 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 			FailureDomain: w.FailureDomain,
 		},
 	}
+	askClass(claim, w.Class)
 	if w.TakeOver != "" && hostselection.CheckNew(claim) != nil { // CAPM3 understood it, and the host is known
 		claim.Spec.HostSelector = bmov1alpha1.HostSelector{}
 	}
@@ -113,6 +118,21 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 		claim.Spec.ConsumerRef.Namespace = ""
 	}
 	return claim
+}
+
+// askClass puts the class on the claim, with its arguments.
+func askClass(claim *bmov1alpha1.HostClaim, class *infrav1.HostClass) {
+	if class == nil {
+		return
+	}
+	claim.Labels[infrav1.ClassLabel] = class.Name
+	if len(class.Parameters) > 0 {
+		arguments, err := json.Marshal(class.Parameters)
+		if err != nil {
+			panic(fmt.Sprintf("strings are no JSON: %v", err))
+		}
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.ClassArgumentsAnnotation, string(arguments))
+	}
 }
 
 // metadata ties the claim to its machine: by owner reference in the machine's own
@@ -143,6 +163,20 @@ func KeepChoice(desired, current *bmov1alpha1.HostClaim) {
 	if Read(current).HasHost() {
 		current.Spec.HostSelector.DeepCopyInto(&desired.Spec.HostSelector)
 		desired.Spec.FailureDomain = current.Spec.FailureDomain
+		keepKey(desired.Labels, current.Labels, infrav1.ClassLabel)
+		keepKey(desired.Annotations, current.Annotations, infrav1.ClassArgumentsAnnotation)
+	}
+}
+
+// keepKey takes a key that another value is wanted for as it is. One that is not wanted at all may be another writer's.
+func keepKey(desired, current map[string]string, key string) {
+	if _, wanted := desired[key]; !wanted {
+		return
+	}
+	if value, found := current[key]; found {
+		desired[key] = value
+	} else {
+		delete(desired, key)
 	}
 }
 

@@ -75,6 +75,15 @@ func TestDesired(t *testing.T) {
 			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", WatchFilter: "blue"},
 			want:  bare(func(c *bmov1alpha1.HostClaim) { c.Labels["cluster.x-k8s.io/watch-filter"] = "blue" }),
 		},
+		"names its class, with arguments for the controller": {
+			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", Class: &infrav1.HostClass{
+				Name: "large", Parameters: map[string]infrav1.HostClassParameter{"size": "<8>", "disk": ""},
+			}},
+			want: bare(func(c *bmov1alpha1.HostClaim) {
+				c.Labels["hostclaim.metal3.io/class"] = "large"
+				c.Annotations = map[string]string{"hostclaim.metal3.io/class-arguments": `{"disk":"","size":"\u003c8\u003e"}`}
+			}),
+		},
 		"spells operators in lower case and always lists values": {
 			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", Selector: &infrav1.HostSelector{
 				MatchLabels: map[string]string{"rack": "a1"},
@@ -256,6 +265,34 @@ func TestRepause(t *testing.T) {
 			claim := bare(func(c *bmov1alpha1.HostClaim) { c.Labels, c.Annotations = tc.labels, tc.annotations })
 			expect.Equal(t, tc.change, Repause(claim, tc.paused))
 			expect.Equal(t, tc.want, claim.Annotations)
+		})
+	}
+}
+
+// The default class of a claim is the hostclaim manager's, and stays; another one cannot be asked for.
+func TestKeepChoiceOfClass(t *testing.T) {
+	tests := map[string]struct{ current, wanted, want string }{
+		"no class is wanted":      {"default", "", ""},
+		"the same class":          {"large", "large", "large"},
+		"another class":           {"large", "small", "large"},
+		"a class where none was":  {"", "small", ""},
+		"no class where none was": {"", "", ""},
+	}
+	of := func(class string) *bmov1alpha1.HostClaim {
+		return bare(func(c *bmov1alpha1.HostClaim) {
+			if class != "" {
+				c.Labels["hostclaim.metal3.io/class"] = class
+			}
+		})
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			current, desired := of(tt.current), of(tt.wanted)
+			current.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Name: "host-0"}
+			current.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionTrue}}
+			KeepChoice(desired, current)
+			expect.Equal(t, tt.want, desired.Labels["hostclaim.metal3.io/class"])
+			expect.That(t, UpToDate(current, desired), "the claim would be written")
 		})
 	}
 }

@@ -149,7 +149,7 @@ func Broken(claim *bmov1alpha1.HostClaim) bool {
 // claim has was decided by its own criteria, which cannot be changed any more, so they must be the
 // same. A preference for a failure domain excludes no host.
 func Answers(reserved, wanted *bmov1alpha1.HostClaim) bool {
-	if !equality.Semantic.DeepEqual(reserved.Spec.HostSelector, wanted.Spec.HostSelector) {
+	if !equality.Semantic.DeepEqual(reserved.Spec.HostSelector, wanted.Spec.HostSelector) || !sameClass(reserved, wanted) {
 		return false
 	}
 	if prefers(wanted) {
@@ -157,6 +157,14 @@ func Answers(reserved, wanted *bmov1alpha1.HostClaim) bool {
 	}
 	certain := !prefers(reserved) || reserved.Spec.FailureDomain == "" // else the host may be of another one
 	return certain && reserved.Spec.FailureDomain == wanted.Spec.FailureDomain
+}
+
+// sameClass reports whether a reserved claim is of the class that is wanted. One without a class takes any, since it may
+// have got the default.
+func sameClass(reserved, wanted *bmov1alpha1.HostClaim) bool {
+	class := wanted.Labels[infrav1.ClassLabel]
+	return class == "" || class == reserved.Labels[infrav1.ClassLabel] &&
+		wanted.Annotations[infrav1.ClassArgumentsAnnotation] == reserved.Annotations[infrav1.ClassArgumentsAnnotation]
 }
 
 // prefers reports whether the failure domain of a claim is no more than a preference.

@@ -152,6 +152,11 @@ func TestAnswers(t *testing.T) {
 		})
 		return claim
 	}
+	ofClass := func(class, cores string) *bmov1alpha1.HostClaim {
+		claim := asking("1", "", false)
+		askClass(claim, &infrav1.HostClass{Name: class, Parameters: map[string]infrav1.HostClassParameter{"cores": infrav1.HostClassParameter(cores)}})
+		return claim
+	}
 	tests := map[string]struct {
 		reserved, wanted *bmov1alpha1.HostClaim
 		want             bool
@@ -163,6 +168,10 @@ func TestAnswers(t *testing.T) {
 		"a preference for another one":                  {asking("1", "row-1", false), asking("1", "row-2", true), true},
 		"a failure domain that was a preference before": {asking("1", "row-1", true), asking("1", "row-1", false), false},
 		"a preference that stays one":                   {asking("1", "row-1", true), asking("1", "row-1", true), true},
+		"another class":                                 {ofClass("large", ""), ofClass("small", ""), false},
+		"other arguments":                               {ofClass("large", "8"), ofClass("large", "4"), false},
+		"a class where there was none":                  {asking("1", "", false), ofClass("large", ""), false},
+		"the default class, which nobody asked for":     {ofClass("large", ""), asking("1", "", false), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, Answers(tc.reserved, tc.wanted)) })

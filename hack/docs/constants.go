@@ -30,8 +30,9 @@ import (
 )
 
 const (
-	ownTypes  = "api/v1beta2"
-	hostTypes = "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ownTypes   = "api/v1beta2"
+	classTypes = "api/hostclaim/v1alpha1"
+	hostTypes  = "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
 // constant is a constant whose value is written as a string.
@@ -198,7 +199,7 @@ func conditionsPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, folder := range []string{ownTypes, "baremetal", "controllers"} {
+	for _, folder := range []string{ownTypes, classTypes, "baremetal", "controllers"} {
 		blocks, err := groups(filepath.Join(root, folder))
 		if err != nil {
 			return "", err

@@ -31,6 +31,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	"github.com/metal3-io/cluster-api-provider-metal3/api/v1beta1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -49,6 +50,7 @@ func newScheme() (*runtime.Scheme, error) {
 		bmov1alpha1.AddToScheme,
 		infrav1.AddToScheme,
 		v1beta1.AddToScheme,
+		hostclaimv1.AddToScheme,
 	)
 	return scheme, builder.AddToScheme(scheme)
 }

@@ -88,6 +88,7 @@ func (s *Server) start() error {
 	if len(s.CRDs) == 0 {
 		crds.Paths = []string{
 			filepath.Join(root, "config", "crd", "bases"),
+			filepath.Join(root, "config", "hostclaim", "crd", "bases"),
 			filepath.Join(root, "hack", "devcluster", "manager", "baremetal-operator-0.14", "crd", "hostclaims.yaml"),
 		}
 		crds.CRDs = foreignKinds()

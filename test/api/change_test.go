@@ -306,7 +306,7 @@ func TestMachineTemplatesStay(t *testing.T) {
 	}
 }
 
-// TestIdentityOfAMachineStays changes the identityRef of a machine that shows, in one
+// TestIdentityOfAMachineStays changes the identityRef or the class of a machine that shows, in one
 // way or another, whether it has a claim.
 func TestIdentityOfAMachineStays(t *testing.T) {
 	const (
@@ -360,6 +360,15 @@ func TestIdentityOfAMachineStays(t *testing.T) {
 		"a machine that lost its status in a move gets no identity, by its provider ID": {
 			before: local + "providerID: 'metal3://a/b/c'", after: remote + "providerID: 'metal3://a/b/c'",
 			refused: []string{"spec.identityRef: Invalid value", remedy},
+		},
+		"a machine without a claim may be given another class": {before: "hostClass: {name: large}\n" + local, after: "hostClass: {name: small}\n" + local},
+		"the class of a machine with a claim stays": {
+			before: "hostClass: {name: large}\n" + remote, after: "hostClass: {name: small}\n" + remote, annotations: effective,
+			refused: []string{"spec.hostClass: Invalid value", "to have another class, name it in a new Metal3MachineTemplate"},
+		},
+		"the parameters of the class of a machine with a claim stay": {
+			before: "hostClass: {name: large}\n" + remote, after: "hostClass: {name: large, parameters: {cores: '8'}}\n" + remote,
+			annotations: effective, refused: []string{"spec.hostClass: Invalid value"},
 		},
 		"everything else of a machine with a claim may change": {
 			before: remote, after: remote + "image: {url: 'http://i/2', checksum: a}", annotations: effective,

@@ -93,6 +93,27 @@ func TestMachineSpec(t *testing.T) {
 			refused: []string{`unknown field`, "image.format"},
 		},
 
+		"a class with parameters": {spec: image + "hostClass: {name: large.vm-1, parameters: {example.com/cores: '8', disk: ''}}"},
+		"a class needs a name": {
+			spec: image + "hostClass: {parameters: {cores: '8'}}", refused: []string{"hostClass.name: Required value"},
+		},
+		"a class whose name is none": {
+			spec: image + "hostClass: {name: Large}", refused: []string{"hostClass.name", "no HostClaimClass can have this name"},
+		},
+		"a class whose name is longer than the value of a label": {
+			spec: image + "hostClass: {name: " + strings.Repeat("x", 64) + "}", refused: []string{"hostClass.name: Too long"},
+		},
+		"a parameter of a class with a wrong key": {
+			spec: image + "hostClass: {name: large, parameters: {'no key': '8'}}", refused: []string{"hostClass.parameters", "a key has more than 63 characters, or others than letters"},
+		},
+		"a parameter of a class that is too long": {
+			spec: image + "hostClass: {name: large, parameters: {cores: '" + strings.Repeat("x", 129) + "'}}", refused: []string{"hostClass.parameters.cores: Too long"},
+		},
+		"too many parameters of a class": {
+			spec:    image + "hostClass: {name: large, parameters: {" + manyParameters() + "}}",
+			refused: []string{"hostClass.parameters: Too many"},
+		},
+
 		"operators of Kubernetes and of CAPM3 select hosts": {spec: image + `hostSelector:
   matchExpressions:
   - {key: a, operator: In, values: [x, z]}
@@ -326,4 +347,13 @@ func TestMachineTemplate(t *testing.T) {
 		"the machine of a template needs a spec":    {kind: "Metal3MachineTemplate", spec: "template: {metadata: {labels: {a: b}}}", refused: []string{"spec.template.spec: Required value"}},
 		"the metadata of a template holds no names": {kind: "Metal3MachineTemplate", spec: "template:\n  metadata: {name: x}\n  spec: {" + machine + "}", refused: []string{"unknown field", "spec.template.metadata.name"}},
 	})
+}
+
+// manyParameters are one more than a class takes.
+func manyParameters() string {
+	var keys []string
+	for i := range 17 {
+		keys = append(keys, fmt.Sprintf("k%d: v", i))
+	}
+	return strings.Join(keys, ", ")
 }

@@ -67,6 +67,7 @@ func (s *Server) Run(tests interface{ Run() int }) int {
 func CRDFiles(ctx context.Context, repo components.Repo) ([]string, error) {
 	files := []string{
 		repo.Path("config", "crd", "bases"),
+		repo.Path("config", "hostclaim", "crd", "bases"),
 	}
 	foreign := map[string][]string{
 		components.BareMetalOperator: {

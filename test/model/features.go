@@ -48,6 +48,7 @@ const (
 	Rebuilds       Feature = "rebuilds asked for"
 	Reservations   Feature = "claims reserved"
 	Forged         Feature = "consumers and traces forged"
+	Classed        Feature = "classes come and go"
 )
 
 // Features lists all features.
@@ -56,7 +57,7 @@ func Features() []Feature {
 		Lag, Stall, Conflicts, Refusals, LostAnswers, Crashes, TwoLeaders,
 		StatusWiped, Stripped, Moved, Restored, PolicyEdits, LabelEdits, SelectorEdits,
 		ClaimsPaused, ClaimsDeleted, SecretEdits, HostErrors, HostsHeld, HostsReplaced, CleaningEdited,
-		Reboots, Rebuilds, Reservations, Forged, ClaimsRaced,
+		Reboots, Rebuilds, Reservations, Forged, ClaimsRaced, Classed,
 	}
 }
 

@@ -61,6 +61,8 @@ func happenings() []happening {
 		{6, Rebuilds, (*World).askForRebuild},
 		{1, Reservations, (*World).reserve},
 		{4, Forged, (*World).forge},
+		{3, Classed, (*World).editClass},
+		{16, Classed, (*World).otherWorks},
 		{1, Crashes, (*World).crash},
 		{2, TwoLeaders, (*World).secondLeader},
 	}

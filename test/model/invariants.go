@@ -59,6 +59,7 @@ const (
 	StatusIsTrue   = "the status tells the truth at rest"
 	MovesWhole     = "6 a move changes no server"
 	CleaningStored = "the cleaning mode comes back"
+	OneController  = "a claim has one controller"
 	OthersStay     = "what others have written stays"
 )
 
@@ -82,6 +83,7 @@ func (w *World) observe(e store.Event) {
 }
 
 func (w *World) observeClaim(e store.Event) {
+	w.observeControllers(e)
 	w.observeReboot(e)
 	w.observeEnd(e)
 	w.observeHanding(e)

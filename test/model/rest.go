@@ -106,7 +106,7 @@ func (w *World) settle() bool {
 		return true
 	}
 	switch {
-	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage():
+	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage(), w.otherEnds():
 		return true
 	default:
 		return w.waitForDeadline() || w.releaseOrphan() || w.retractLeft()
@@ -257,6 +257,9 @@ func (w *World) checkBound(v, host *store.Version) {
 // checkUnbound checks the status of a claim without a host, and that it has to wait.
 func (w *World) checkUnbound(v *store.Version, l *life) {
 	claim := claimOf(v)
+	if w.judgeClass(v) {
+		return
+	}
 	switch c := associated(claim); {
 	case meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.StoodDownCondition):
 		w.fail(StatusIsTrue, "claim %s was given up for a controller that does not exist", v.Key)

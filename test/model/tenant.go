@@ -88,9 +88,10 @@ func (w *World) makeClaim() bool {
 	if w.beside || chance(c, 2) {
 		withImage(claim)
 	}
+	w.withClass(claim)
 	applied(claim)
 	if w.beside || !chance(c, 3) {
-		claim.Labels = map[string]string{infrav1.MoveLabel: ""}
+		metav1.SetMetaDataLabel(&claim.ObjectMeta, infrav1.MoveLabel, "")
 	}
 	_, ok := w.createTyped(store.Claims, claim)
 	return ok

@@ -94,6 +94,8 @@ type World struct {
 	beside, thereAndBack bool
 	hosts                int
 	serial               int
+	// seen is what the other controller of claims has looked at.
+	seen sight
 	// deletions of claims have begun, and decide by what they have read.
 	deletions []deletion
 }

@@ -102,6 +102,11 @@ func TestRulesForNewClaims(t *testing.T) {
 			c.Annotations = map[string]string{"hostclaim.metal3.io/soft-failure-domain": "true", "hostclaim.metal3.io/rebuild": "1"}
 		}},
 		"a label of reservations": {claim: label(reservation, "pool")},
+		"arguments for a class":   {claim: annotation("hostclaim.metal3.io/class-arguments", strings.Repeat("x", 4096))},
+		"arguments of a megabyte, nearly": {
+			claim: annotation("hostclaim.metal3.io/class-arguments", strings.Repeat("x", 200_000)),
+			says:  []string{"annotation hostclaim.metal3.io/class-arguments has more than 4096 characters: shorten it"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +133,11 @@ func TestRulesForBoundClaims(t *testing.T) {
 	const (
 		reservation = "infrastructure.cluster.x-k8s.io/node-reuse"
 		rebuild     = "hostclaim.metal3.io/rebuild"
+		class       = "hostclaim.metal3.io/class"
 	)
+	answeredBy := func(controller string) edit {
+		return func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"hostclaim.metal3.io/" + controller} }
+	}
 	consumer := func(c *bmov1alpha1.HostClaim) {
 		c.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m"}
 	}
@@ -234,6 +243,22 @@ func TestRulesForBoundClaims(t *testing.T) {
 			says: []string{`spec.metaData.namespace is "` + w.alice + `"`},
 		},
 		"a mark of the manager": {change: annotation("hostclaim.metal3.io/reboot-request", "x"), says: []string{"verb manage"}},
+		"another class once a controller answers": {
+			given: both(label(class, "large"), answeredBy("machines")), change: label(class, "small"),
+			says: []string{`label hostclaim.metal3.io/class cannot become "small", since a controller of class "large" answers the claim`},
+		},
+		"a class once the hostclaim manager answers": {
+			given: answeredBy("finalizer"), change: label(class, "small"), says: []string{"label hostclaim.metal3.io/class cannot become"},
+		},
+		"another class before that": {given: label(class, "large"), change: label(class, "small")},
+		"other arguments once a controller answers": {
+			given: answeredBy("machines"), change: annotation("hostclaim.metal3.io/class-arguments", "{}"),
+			says: []string{"annotation hostclaim.metal3.io/class-arguments cannot be changed"},
+		},
+		"the finalizer of the controller that answers": {
+			given: answeredBy("machines"), change: func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil },
+			says: []string{"is removed by the controller that answers the claim", "verb release"},
+		},
 	}
 	number := 0
 	for name, tt := range tests {

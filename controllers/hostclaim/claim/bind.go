@@ -114,6 +114,9 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) (candidate, binding.W
 		return c, wait, nil
 	}
 	criteria, wait := wanted(s.claim)
+	if s.class.Reason != "" {
+		wait = s.classWait()
+	}
 	if wait.Reason != "" {
 		r.Pool.Leave(keyOf(s.claim))
 		return candidate{}, wait, nil

@@ -149,7 +149,8 @@ func (c *change) association() {
 	case binding.ConditionOf(c.before, is.Type).Reason: // nearly bound again meanwhile
 	case bmov1alpha1.MissingBareMetalHostReason:
 		c.warn(tenant, "HostLost", "Observe", "The host of this claim is gone and is not replaced; delete the claim to get another one")
-	case infrav1.InvalidHostSelectorReason, infrav1.NoNamespaceAdmitsReason, infrav1.ImageRefusedReason:
+	case infrav1.InvalidHostSelectorReason, infrav1.NoNamespaceAdmitsReason, infrav1.ImageRefusedReason,
+		infrav1.ClassNotFoundReason, infrav1.ClassNotAcceptedReason, infrav1.ClassNotPermittedReason, infrav1.InvalidClassArgumentsReason:
 		c.warn(tenant, is.Reason, "Bind", is.Message)
 	}
 }

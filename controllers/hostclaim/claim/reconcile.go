@@ -22,7 +22,7 @@ limitations under the License.
 // itself, trusts no status that it could not rebuild, and never writes a Secret that it did not
 // make.
 //
-// A claim is woken by itself, its host, a host that becomes free, a policy, the
+// A claim is woken by itself, its host, a host that becomes free, a policy, its class, the
 // labels of its namespace, a Secret, and its HardwareData; see watches.go.
 // Nothing is polled.
 package claim
@@ -48,6 +48,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -111,6 +112,7 @@ type SecretWatch interface {
 type scope struct {
 	claim           *bmov1alpha1.HostClaim // as last read or written
 	otherController string                 // another controller that answers the claim; empty if none does
+	class           hostclass.Verdict      // why its class gives the claim no host, if it does not
 	decision        policy.Decision        // what HostDeployPolicies permit, from the cache
 
 	// host names the claim, as last read or written; nil while none does.
@@ -139,11 +141,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Budget.Forget(req.NamespacedName)
 		return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 	}
+	s := &scope{claim: claim}
+	if answers, err := r.classify(ctx, s); err != nil || !answers {
+		r.Pool.Leave(req.NamespacedName)
+		return ctrl.Result{}, err
+	}
 	if binding.OnHold(claim) {
 		r.Pool.Leave(req.NamespacedName)
 		return ctrl.Result{}, r.reconcilePaused(ctx, claim)
 	}
-	s := &scope{claim: claim}
 	if err := r.observe(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -155,10 +161,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !s.finished && !patch.IsConflict(err) { // what was decided on an old version may not hold
 		err = errors.Join(err, r.patchStatus(ctx, s, err == nil))
 	}
-	if s.wake.IsZero() || err != nil {
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: max(s.wake.Sub(r.Clock.Now()), time.Millisecond)}, nil
+	return s.again(r.Clock.Now()), nil
+}
+
+// again is when the claim is to be looked at again.
+func (s *scope) again(now time.Time) ctrl.Result {
+	if s.wake.IsZero() {
+		return ctrl.Result{}
+	}
+	return ctrl.Result{RequeueAfter: max(s.wake.Sub(now), time.Millisecond)}
 }
 
 // reconcile handles a claim by its state: of another controller, deleted, or normal.
@@ -176,6 +190,11 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 
 // reconcileNormal binds a host to the claim, then keeps the host in step with it.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
+	if s.host == nil && withheld(s.claim, s.class) {
+		r.Pool.Leave(keyOf(s.claim))
+		s.waits.bind = s.classWait()
+		return nil
+	}
 	if err := r.ensureFinalizer(ctx, s.claim); err != nil {
 		if why := refusal(err); why != "" && s.host == nil && binding.RecordOf(s.claim) == binding.Unrecorded {
 			s.waits.bind = binding.Wait{
@@ -188,6 +207,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 		return err
 	}
 	ready, err := r.guard(ctx, s)
+	if s.class.Reason != "" {
+		s.notes = append(s.notes, s.class.Message)
+	}
 	if ready && err == nil {
 		err = errors.Join(r.synchronize(ctx, s), r.reboot(ctx, s))
 		r.refuse(s)

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
@@ -103,6 +104,7 @@ func secretsOf(claim *bmov1alpha1.HostClaim) []string {
 //	                                   the next, see package pool
 //	a HostDeployPolicy                 those that wait, those of which a pass is under
 //	                                   way, and those with a host in its namespace
+//	a HostClaimClass                   those that name it
 //	the labels of a Namespace, or its
 //	annotation hosts-may-move          its claims
 //	the label of a CRD for clusterctl  those that are paused
@@ -128,6 +130,7 @@ func (r *Reconciler) Watches() []watch.Row {
 	return []watch.Row{
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: r.hostHandler()},
 		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
+		{Object: &hostclaimv1.HostClaimClass{}, Handler: handler.EnqueueRequestsFromMapFunc(r.classToClaims)},
 		{
 			Object:     policies.NamespaceMetadata(),
 			Handler:    handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),

@@ -42,6 +42,8 @@ const (
 	Absent
 	// Replaced is a claim of that namespace and name with another UID.
 	Replaced
+	// Unserved is a claim of that namespace and name with another UID that gets no server, by its class.
+	Unserved
 	// Unaware is a claim with the UID that the host names, whose status does not name
 	// the host: another client wrote the consumerRef.
 	Unaware
@@ -126,7 +128,7 @@ func Next(o Observed) Plan {
 		return o.wait(OrphanedPausedReason, "the host is paused, so it is kept as it is; unpause it, and it is wiped and given back when its time has come")
 	case metav1.HasAnnotation(o.Host.ObjectMeta, infrav1.ReleaseAnnotation), begun(o.Host):
 		return o.release()
-	case o.Claim == Replaced:
+	case o.Claim == Replaced, o.Claim == Unserved:
 		return o.wait(OrphanedByNamesakeReason, fmt.Sprintf("another claim has its name now; the host is kept as it is until "+
 			"an administrator puts annotation %s on it, then it is wiped and given back", infrav1.ReleaseAnnotation))
 	case o.Now.Before(since.Add(o.Grace)):

@@ -155,6 +155,8 @@ func TestNext(t *testing.T) {
 		"releases no paused host even when told so":             {host(since(lost), paused, release), Absent, 0, plan{step: Wait, reason: OrphanedPausedReason}},
 		"leaves a host that goes itself":                        {host(since(lost), dying), Absent, 9 * grace, plan{step: Leave}},
 		"leaves a moved host to the claim beside it":            {host(moved, inOwnNamespace), Replaced, 9 * grace, plan{step: Leave}},
+		"keeps it for no claim that gets no server":             {host(moved, inOwnNamespace, since(lost), release), Unserved, 0, plan{step: Release, reason: ReleasingReason}},
+		"waits for the administrator for such a namesake":       {host(since(lost)), Unserved, 9 * grace, plan{step: Wait, reason: OrphanedByNamesakeReason}},
 		"leaves it to it whatever the administrator says":       {host(moved, inOwnNamespace, since(lost), release), Replaced, 0, plan{step: Leave}},
 		"keeps a host whose claim left by a move":               {host(recorded), Absent, 9 * grace, plan{step: Wait, reason: ClaimMovedAwayReason}},
 		"keeps it although it was marked before":                {host(since(lost), recorded), Absent, 9 * grace, plan{step: Wait, reason: ClaimMovedAwayReason}},

@@ -131,9 +131,16 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 		return knowledge(host, nil), nil
 	case err != nil:
 		return Present, fmt.Errorf("read HostClaim %s: %w", key, err)
-	default:
-		return knowledge(host, found), nil
 	}
+	known := knowledge(host, found)
+	if known != Replaced {
+		return known, nil
+	}
+	served, err := claim.Serves(ctx, reader, found)
+	if !served && err == nil {
+		known = Unserved
+	}
+	return known, err
 }
 
 // release gives an orphan back as a claim would. The claim cannot come back between: its UID is

@@ -34,6 +34,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/classes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -57,6 +58,9 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	}
 	if err := authors.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of policies: %w", err)
+	}
+	if err := (&classes.Reconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("controller of classes: %w", err)
 	}
 	secrets, err := secretwatch.NewForConfig(mgr.GetConfig(), binding.CopyKeys()...)
 	if err != nil {

@@ -34,6 +34,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/admission"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
@@ -88,13 +89,17 @@ func neededCRDs() []manager.CRD {
 		{Name: "hostdeploypolicies.metal3.io", Kind: kind("HostDeployPolicy"), Remedy: theirs},
 		{Name: "baremetalhosts.metal3.io", Kind: kind("BareMetalHost"), Remedy: theirs},
 		{Name: "hardwaredata.metal3.io", Kind: kind("HardwareData"), Remedy: theirs},
+		{
+			Name: "hostclaimclasses.hostclaim.metal3.io", Kind: hostclaimv1.GroupVersion.WithKind("HostClaimClass"),
+			Remedy: "apply the whole manifest of the hostclaim manager, which brings it",
+		},
 	}
 }
 
 // NewScheme returns a scheme with all kinds that the manager reads or writes.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, bmov1alpha1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, bmov1alpha1.AddToScheme, hostclaimv1.AddToScheme)
 	return scheme, builder.AddToScheme(scheme)
 }
 

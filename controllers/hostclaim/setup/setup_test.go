@@ -84,6 +84,7 @@ func TestNeedsNameEveryKindThatIsCached(t *testing.T) {
 	want := map[string]bool{
 		"hostclaims.metal3.io": true, "hostdeploypolicies.metal3.io": true,
 		"baremetalhosts.metal3.io": true, "hardwaredata.metal3.io": true,
+		"hostclaimclasses.hostclaim.metal3.io": true,
 	}
 	expect.Equal(t, want, named)
 }

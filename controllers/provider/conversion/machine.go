@@ -92,6 +92,7 @@ func machineSpecUp(in v1beta1.Metal3MachineSpec) infrav1.Metal3MachineSpec {
 		Image:                 (*infrav1.Image)(in.Image), // diskFormat has another name
 		CustomDeploy:          in.CustomDeploy,
 		UserData:              in.UserData,
+		HostClass:             in.HostClass,
 		HostSelector:          in.HostSelector,
 		DataTemplate:          refUp(in.DataTemplate),
 		MetaData:              in.MetaData,
@@ -108,6 +109,7 @@ func machineSpecDown(in infrav1.Metal3MachineSpec) v1beta1.Metal3MachineSpec {
 		Image:                 (*v1beta1.Image)(in.Image),
 		CustomDeploy:          in.CustomDeploy,
 		UserData:              in.UserData,
+		HostClass:             in.HostClass,
 		HostSelector:          in.HostSelector,
 		DataTemplate:          refDown(in.DataTemplate),
 		MetaData:              in.MetaData,

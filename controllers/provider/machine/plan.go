@@ -281,6 +281,7 @@ func wanted(o Observed) *claims.Wanted {
 		Remote:        o.Remote,
 		ClusterName:   o.Cluster.Name,
 		WatchFilter:   o.Machine.Labels[clusterv1.WatchLabel],
+		Class:         o.Machine.Spec.HostClass,
 		Selector:      o.Machine.Spec.HostSelector,
 		FailureDomain: o.Owner.Spec.FailureDomain,
 		Deployment:    o.Claim.Deployment,

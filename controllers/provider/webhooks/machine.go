@@ -46,7 +46,8 @@ func machineValidator() validator[*infrav1.Metal3Machine] {
 			return slices.Concat(
 				foreign(c.after.Namespace, referencesOf(c.before.Spec, path), referencesOf(c.after.Spec, path)),
 				selectorProblems(c.before.Spec.HostSelector, c.after.Spec.HostSelector, path.Child("hostSelector")),
-				identityProblems(c.before, c.after.Spec.IdentityRef, path.Child("identityRef")))
+				identityProblems(c.before, c.after.Spec.IdentityRef, path.Child("identityRef")),
+				classProblems(c.before, c.after.Spec.HostClass, path.Child("hostClass")))
 		},
 		warnings: func(_ context.Context, c change[*infrav1.Metal3Machine]) []string {
 			return specWarnings(c.after.Spec, path)
@@ -142,6 +143,15 @@ func identityProblems(before *infrav1.Metal3Machine, after *infrav1.IdentityRefe
 	return field.ErrorList{field.Invalid(path, after, fmt.Sprintf(
 		"the machine has a claim on a host already, and %s: to renew credentials, change the content of the secret; "+
 			"to take a host from elsewhere, delete the Machine, so that a new one is made", madeWith(before.Spec.IdentityRef)))}
+}
+
+// classProblems refuses another class for a machine with a claim, which a controller of the class answers.
+func classProblems(before *infrav1.Metal3Machine, after *infrav1.HostClass, path *field.Path) field.ErrorList {
+	if reflect.DeepEqual(before.Spec.HostClass, after) || !hasClaim(before) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, after, "the machine has a claim already, which the controller of its class answers: "+
+		"to have another class, name it in a new Metal3MachineTemplate, which replaces the Machines")}
 }
 
 // madeWith returns with whose credentials the claim was made, as far as the spec shows.

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 )
 
 // Kind is one kind of objects.
@@ -35,6 +37,7 @@ const (
 	Claims       Kind = "HostClaim"
 	Hosts        Kind = "BareMetalHost"
 	Policies     Kind = "HostDeployPolicy"
+	Classes      Kind = "HostClaimClass"
 	HardwareData Kind = "HardwareData"
 	Secrets      Kind = "Secret"
 	Namespaces   Kind = "Namespace"
@@ -42,7 +45,7 @@ const (
 
 // Kinds lists all kinds, in the order in which traces and caches go through them.
 func Kinds() []Kind {
-	return []Kind{Claims, Hosts, Policies, HardwareData, Secrets, Namespaces}
+	return []Kind{Claims, Hosts, Policies, Classes, HardwareData, Secrets, Namespaces}
 }
 
 // core reports whether a kind is built into the API server.
@@ -57,13 +60,16 @@ func (k Kind) counted() bool {
 
 // withStatus reports whether the status of a kind is a subresource.
 func (k Kind) withStatus() bool {
-	return k == Claims || k == Hosts || k == Policies || k == Namespaces
+	return k == Claims || k == Hosts || k == Policies || k == Classes || k == Namespaces
 }
 
 // gvk is the group, version and kind.
 func (k Kind) gvk() schema.GroupVersionKind {
 	if k.core() {
 		return corev1.SchemeGroupVersion.WithKind(string(k))
+	}
+	if k == Classes {
+		return hostclaimv1.GroupVersion.WithKind(string(k))
 	}
 	return bmov1alpha1.GroupVersion.WithKind(string(k))
 }
@@ -72,6 +78,7 @@ func (k Kind) gvk() schema.GroupVersionKind {
 func (k Kind) resource() schema.GroupResource {
 	names := map[Kind]string{
 		Claims: "hostclaims", Hosts: "baremetalhosts", Policies: "hostdeploypolicies",
+		Classes:      "hostclaimclasses",
 		HardwareData: "hardwaredata", Secrets: "secrets", Namespaces: "namespaces",
 	}
 	return schema.GroupResource{Group: k.gvk().Group, Resource: names[k]}
@@ -86,6 +93,8 @@ func (k Kind) empty() client.Object {
 		return &bmov1alpha1.BareMetalHost{}
 	case Policies:
 		return &bmov1alpha1.HostDeployPolicy{}
+	case Classes:
+		return &hostclaimv1.HostClaimClass{}
 	case HardwareData:
 		return &bmov1alpha1.HardwareData{}
 	case Secrets:
@@ -104,6 +113,8 @@ func KindOf(object runtime.Object) (kind Kind, partial bool) {
 		return Hosts, false
 	case *bmov1alpha1.HostDeployPolicy, *bmov1alpha1.HostDeployPolicyList:
 		return Policies, false
+	case *hostclaimv1.HostClaimClass, *hostclaimv1.HostClaimClassList:
+		return Classes, false
 	case *bmov1alpha1.HardwareData, *bmov1alpha1.HardwareDataList:
 		return HardwareData, false
 	case *corev1.Secret, *corev1.SecretList:

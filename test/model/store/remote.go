@@ -78,7 +78,7 @@ func (r *Remote) List(ctx context.Context, kind Kind, query Query) (Page, error)
 	for i := range list.Items {
 		v := newVersion(kind, list.Items[i].Object)
 		namespace := v.Key.Namespace
-		if kind == Namespaces {
+		if kind == Namespaces || kind == Classes {
 			namespace = v.Key.Name
 		}
 		if r.concerns(namespace) {

@@ -1,0 +1,149 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
+)
+
+// +kubebuilder:rbac:groups=hostclaim.metal3.io,resources=hostclaimclasses,verbs=get;list;watch
+
+// classify finds out from the cache whether the manager answers the claim. A claim that a host names always is its own;
+// one without a class that nobody has answered yet gets the default class first, which decides anew.
+func (r *Reconciler) classify(ctx context.Context, s *scope) (answers bool, err error) {
+	if s.class, err = judge(ctx, r.Client, s.claim); err != nil {
+		return false, err
+	}
+	if !s.class.Answers {
+		hosts, err := r.hostsBy(ctx, hostsByConsumer, binding.ClaimKey(s.claim))
+		return ownHost(s.claim, hosts) != nil, err
+	}
+	given, err := r.setDefaultClass(ctx, s.claim)
+	return !given && err == nil, err
+}
+
+// Serves reports whether the hostclaim manager may bind a host to a claim, or has begun to.
+func Serves(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) (bool, error) {
+	verdict, err := judge(ctx, reader, claim)
+	return err == nil && verdict.Answers && !withheld(claim, verdict), err
+}
+
+// withheld reports whether a claim gets no host by its class, and is not ours yet: another controller may answer it as
+// soon as the class is mended.
+func withheld(claim *bmov1alpha1.HostClaim, verdict hostclass.Verdict) bool {
+	return verdict.Reason != "" && !controllerutil.ContainsFinalizer(claim, infrav1.HostClaimFinalizer) && !binding.BoundBefore(claim)
+}
+
+func judge(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) (hostclass.Verdict, error) {
+	class, err := classOf(ctx, reader, claim)
+	if err != nil {
+		return hostclass.Verdict{}, err
+	}
+	var namespace metav1.ObjectMeta
+	if class != nil {
+		if namespace, err = policies.ReadNamespace(ctx, reader, claim.Namespace); err != nil {
+			return hostclass.Verdict{}, err
+		}
+	}
+	verdict := hostclass.BareMetal().Judge(claim, class, namespace.Labels)
+	if verdict.Answers && verdict.Reason == "" {
+		verdict = judgeArguments(claim)
+	}
+	return verdict, nil
+}
+
+// judgeArguments refuses arguments: what a claim asks of a server is in its spec.
+func judgeArguments(claim *bmov1alpha1.HostClaim) hostclass.Verdict {
+	verdict := hostclass.Verdict{Answers: true}
+	arguments, err := hostclass.Arguments(claim)
+	if err == nil && len(arguments) > 0 {
+		err = fmt.Errorf("classes of servers take no arguments in annotation %s: remove it, and select servers by spec.hostSelector",
+			infrav1.ClassArgumentsAnnotation)
+	}
+	if err != nil {
+		verdict.Reason, verdict.Message = infrav1.InvalidClassArgumentsReason, err.Error()
+	}
+	return verdict
+}
+
+// classOf reads the class of a claim; nil if it names none, or one that does not exist.
+func classOf(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) (*hostclaimv1.HostClaimClass, error) {
+	name := hostclass.Name(claim)
+	if name == "" {
+		return nil, nil //nolint:nilnil // the claim names none
+	}
+	class := &hostclaimv1.HostClaimClass{}
+	if err := reader.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // there is none
+		}
+		return nil, fmt.Errorf("read HostClaimClass %s: %w", name, err)
+	}
+	return class, nil
+}
+
+// setDefaultClass puts the default class on a claim without a class that nobody has answered yet, and reports whether
+// it did.
+func (r *Reconciler) setDefaultClass(ctx context.Context, claim *bmov1alpha1.HostClaim) (bool, error) {
+	if hostclass.Name(claim) != "" || deleting(claim) || binding.OnHold(claim) || !binding.New(claim) {
+		return false, nil
+	}
+	classes := &hostclaimv1.HostClaimClassList{}
+	if err := r.Client.List(ctx, classes, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list HostClaimClasses: %w", err)
+	}
+	if len(classes.Items) == 0 {
+		return false, nil
+	}
+	namespace, err := policies.ReadNamespace(ctx, r.Client, claim.Namespace)
+	if err != nil {
+		return false, err
+	}
+	name := hostclass.Default(classes.Items, namespace.Labels)
+	if name == "" {
+		return false, nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Giving the HostClaim the default class", "HostClaimClass", name)
+	desired := claim.DeepCopy()
+	metav1.SetMetaDataLabel(&desired.ObjectMeta, infrav1.ClassLabel, name)
+	return true, r.patchClaim(ctx, claim, desired, "put the default class on the claim")
+}
+
+// classWait is why the claim may get no host by its class; without a reason if it may.
+func (s *scope) classWait() binding.Wait {
+	return binding.Wait{Reason: s.class.Reason, Message: s.class.Message}
+}
+
+// classToClaims wakes the claims of a class. A new default is for new claims.
+func (r *Reconciler) classToClaims(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.claims(ctx, client.MatchingLabels{infrav1.ClassLabel: object.GetName()})
+}
