@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/classes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
@@ -53,6 +54,7 @@ const module = "github.com/metal3-io/cluster-api-provider-metal3/controllers/"
 func reconcilers() []any {
 	return []any{
 		claim.Reconciler{},
+		classes.Reconciler{},
 		orphan.Reconciler{},
 		orphan.CopyReconciler{},
 		policies.Reconciler{},

@@ -32,6 +32,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
 	hostselection "github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 )
 
@@ -163,6 +164,8 @@ func KeepChoice(desired, current *bmov1alpha1.HostClaim) {
 	if Read(current).HasHost() {
 		current.Spec.HostSelector.DeepCopyInto(&desired.Spec.HostSelector)
 		desired.Spec.FailureDomain = current.Spec.FailureDomain
+	}
+	if hostclass.Answered(current) {
 		keepKey(desired.Labels, current.Labels, infrav1.ClassLabel)
 		keepKey(desired.Annotations, current.Annotations, infrav1.ClassArgumentsAnnotation)
 	}

@@ -49,7 +49,7 @@ type Controller struct {
 	Name string
 	// Finalizer is on the claims that it answers. It begins with hostclaim.metal3.io/.
 	Finalizer string
-	// Mark is an annotation that it puts on those claims as well, since a move takes finalizers off; empty for none.
+	// Mark is an annotation that it puts on those claims as well, since a restore may leave finalizers out; empty for none.
 	Mark string
 	// Fallback has it answer claims without a class, and report those that no controller answers. One controller in
 	// a cluster does.
@@ -69,6 +69,11 @@ type Verdict struct {
 	Reason, Message string
 }
 
+// Answered reports whether a controller has begun to answer the claim, so that its class is fixed.
+func Answered(claim *bmov1alpha1.HostClaim) bool {
+	return slices.ContainsFunc(claim.Finalizers, func(finalizer string) bool { return strings.HasPrefix(finalizer, finalizerPrefix) })
+}
+
 // Name is the name of the class of a claim; empty if it has none.
 func Name(claim *bmov1alpha1.HostClaim) string { return claim.Labels[infrav1.ClassLabel] }
 
@@ -79,10 +84,13 @@ func (c Controller) Judge(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostC
 	switch {
 	case other && !taken:
 		return Verdict{}
+	case other:
+		return refused(infrav1.ClassNotAcceptedReason, "The claim carries the finalizers or marks of two controllers, of which "+
+			"each keeps what it has given: delete the claim, and create another one")
 	case Name(claim) != "" && class != nil && class.Spec.ControllerName == c.Name:
 		return judgeOwn(class, namespace)
-	case taken && !other:
-		return judgeTaken(claim, class)
+	case taken:
+		return c.judgeTaken(claim, class)
 	case c.Fallback:
 		return judgeUnanswered(claim, class)
 	default:
@@ -91,9 +99,9 @@ func (c Controller) Judge(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostC
 }
 
 // judgeTaken is the verdict about a claim that the controller answers, of a class that is not its own.
-func judgeTaken(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostClaimClass) Verdict {
+func (c Controller) judgeTaken(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostClaimClass) Verdict {
 	switch {
-	case Name(claim) == "":
+	case Name(claim) == "" && c.Fallback:
 		return Verdict{Answers: true}
 	case class == nil:
 		return notFound(claim)

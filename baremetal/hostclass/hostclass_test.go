@@ -83,7 +83,7 @@ func TestJudge(t *testing.T) {
 		hosts, machines Verdict // the message is a part of the one that is given
 	}{
 		"without a class":                     {claim(""), nil, answers, leaves},
-		"without a class, answered by others": {claim("", theirFinalizer), nil, leaves, answers},
+		"without a class, answered by others": {claim("", theirFinalizer), nil, leaves, refuses("ClassNotFound", "does not exist")},
 		"with a finalizer of neither":         {claim("", "example.com/finalizer"), nil, answers, leaves},
 		"of a class that does not exist":      {claim("large"), nil, refuses("ClassNotFound", `HostClaimClass "large" does not exist: create it`), leaves},
 		"of a class that does not exist any more": {
@@ -103,11 +103,12 @@ func TestJudge(t *testing.T) {
 		"that was moved with its server, and whose class is another controller's now": {
 			moved("large"), class(theirs, reported("True", 2)), refuses("ClassNotAccepted", "was made anew with another controller"), leaves,
 		},
-		"that was moved, by its word, and is answered by others": {
-			moved("large", theirFinalizer), class(theirs, reported("True", 2)), leaves, answers,
-		},
 		"with the finalizers of both, of which one is forged": {
-			claim("large", theirFinalizer, ourFinalizer), class(theirs, reported("True", 2)), leaves, answers,
+			claim("large", theirFinalizer, ourFinalizer), class(theirs, reported("True", 2)),
+			refuses("ClassNotAccepted", "of two controllers"), refuses("ClassNotAccepted", "of two controllers"),
+		},
+		"answered by others, and with a forged mark of ours": {
+			moved("large", theirFinalizer), nil, leaves, refuses("ClassNotAccepted", "of two controllers"),
 		},
 	}
 	for name, tt := range tests {
@@ -123,7 +124,7 @@ func TestJudge(t *testing.T) {
 
 // However classes come and go, at most one controller takes a claim on: the one without the finalizer of the other.
 func TestOneControllerTakesAClaimOn(t *testing.T) {
-	for _, finalizers := range [][]string{nil, {"hostclaim.metal3.io/finalizer"}, {"hostclaim.metal3.io/machines"}} {
+	for _, finalizers := range [][]string{nil, {"hostclaim.metal3.io/finalizer"}, {"hostclaim.metal3.io/machines"}, {"hostclaim.metal3.io/machines", "hostclaim.metal3.io/finalizer"}} {
 		for _, named := range []string{"", "large"} {
 			for _, c := range []*hostclaimv1.HostClaimClass{nil, class("hostclaim.metal3.io/baremetal"), class("compute.example.com/machines"), class("example.com/nobody")} {
 				takers := 0

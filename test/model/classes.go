@@ -180,7 +180,8 @@ func (w *World) observeControllers(e store.Event) {
 	if controllerutil.ContainsFinalizer(after, ours) && controllerutil.ContainsFinalizer(after, theirs) {
 		w.fail(OneController, "claim %s was taken on by two controllers", e.Key)
 	}
-	if w.writer != nil && controllerutil.ContainsFinalizer(before, theirs) {
+	intended := binding.RecordOf(before) == binding.Intended // which the manager takes back
+	if w.writer != nil && controllerutil.ContainsFinalizer(before, theirs) && !intended {
 		w.fail(OneController, "claim %s is another controller's, and the hostclaim manager wrote it", e.Key)
 	}
 }
@@ -192,8 +193,11 @@ func (w *World) judgeClass(v *store.Version) bool {
 	reason := associated(claim).Reason
 	switch {
 	case !verdict.Answers:
+		if binding.RecordOf(claim) == binding.Intended {
+			w.fail(StatusIsTrue, "claim %s is another controller's, and its status names a host that it was about to get", v.Key)
+		}
 		return true
-	case verdict.Reason != "" && reason != verdict.Reason && binding.RecordOf(claim) == binding.Unrecorded:
+	case verdict.Reason != "" && reason != verdict.Reason && reason != infrav1.HostNotMovedReason && binding.RecordOf(claim) == binding.Unrecorded:
 		w.fail(StatusIsTrue, "claim %s waits for reason %q instead of %q", v.Key, reason, verdict.Reason)
 	case verdict.Reason == "" && strings.HasPrefix(reason, "Class"):
 		w.fail(StatusIsTrue, "claim %s waits for reason %q, and its class permits it", v.Key, reason)

@@ -102,7 +102,11 @@ func TestRulesForNewClaims(t *testing.T) {
 			c.Annotations = map[string]string{"hostclaim.metal3.io/soft-failure-domain": "true", "hostclaim.metal3.io/rebuild": "1"}
 		}},
 		"a label of reservations": {claim: label(reservation, "pool")},
-		"arguments for a class":   {claim: annotation("hostclaim.metal3.io/class-arguments", strings.Repeat("x", 4096))},
+		"the finalizer of a controller": {
+			claim: func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"hostclaim.metal3.io/machines"} },
+			says:  []string{"a finalizer that begins with hostclaim.metal3.io/ is put on a claim by the controller", "verb release on hostclaims"},
+		},
+		"arguments for a class": {claim: annotation("hostclaim.metal3.io/class-arguments", strings.Repeat("x", 4096))},
 		"arguments of a megabyte, nearly": {
 			claim: annotation("hostclaim.metal3.io/class-arguments", strings.Repeat("x", 200_000)),
 			says:  []string{"annotation hostclaim.metal3.io/class-arguments has more than 4096 characters: shorten it"},
@@ -255,6 +259,10 @@ func TestRulesForBoundClaims(t *testing.T) {
 			given: answeredBy("machines"), change: annotation("hostclaim.metal3.io/class-arguments", "{}"),
 			says: []string{"annotation hostclaim.metal3.io/class-arguments cannot be changed"},
 		},
+		"the finalizer of another controller": {
+			given: answeredBy("machines"), change: func(c *bmov1alpha1.HostClaim) { c.Finalizers = append(c.Finalizers, "hostclaim.metal3.io/others") },
+			says: []string{"a finalizer that begins with hostclaim.metal3.io/ is put on a claim by the controller"},
+		},
 		"the finalizer of the controller that answers": {
 			given: answeredBy("machines"), change: func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil },
 			says: []string{"is removed by the controller that answers the claim", "verb release"},
@@ -270,7 +278,7 @@ func TestRulesForBoundClaims(t *testing.T) {
 			if tt.given != nil {
 				tt.given(claim)
 			}
-			g.Expect(mallory.Create(t.Context(), claim)).To(gomega.Succeed())
+			g.Expect(server.Client.Create(t.Context(), claim)).To(gomega.Succeed()) // with what only controllers put on it
 			g.Expect(pretendBound(t.Context(), claim)).To(gomega.Succeed())
 			if tt.status != nil {
 				before := claim.DeepCopy()

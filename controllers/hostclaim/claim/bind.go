@@ -114,7 +114,7 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) (candidate, binding.W
 		return c, wait, nil
 	}
 	criteria, wait := wanted(s.claim)
-	if s.class.Reason != "" {
+	if wait.Reason == "" {
 		wait = s.classWait()
 	}
 	if wait.Reason != "" {

@@ -44,11 +44,31 @@ func (r *Reconciler) classify(ctx context.Context, s *scope) (answers bool, err 
 		return false, err
 	}
 	if !s.class.Answers {
-		hosts, err := r.hostsBy(ctx, hostsByConsumer, binding.ClaimKey(s.claim))
-		return ownHost(s.claim, hosts) != nil, err
+		return r.begun(ctx, s)
 	}
 	given, err := r.setDefaultClass(ctx, s.claim)
 	return !given && err == nil, err
+}
+
+// begun reports whether a claim that is another controller's has a host all the same, or is about to get one: it keeps
+// that host, or loses the intent, and gets no other.
+func (r *Reconciler) begun(ctx context.Context, s *scope) (bool, error) {
+	s.class = hostclass.Verdict{Answers: true, Reason: infrav1.ClassNotAcceptedReason, Message: fmt.Sprintf(
+		"HostClaimClass %q is another controller's: delete the claim to have that one answer a new one", hostclass.Name(s.claim))}
+	hosts, err := r.hostsBy(ctx, hostsByConsumer, binding.ClaimKey(s.claim))
+	return ownHost(s.claim, hosts) != nil || binding.RecordOf(s.claim) == binding.Intended, err
+}
+
+// giveUp drops the intent of a claim that may get no host by its class.
+func (r *Reconciler) giveUp(ctx context.Context, s *scope) error {
+	r.Pool.Leave(keyOf(s.claim))
+	if binding.RecordOf(s.claim) == binding.Intended {
+		if err := r.resolve(ctx, s, binding.Unread); err != nil || s.host != nil {
+			return err
+		}
+	}
+	s.waits.bind = s.classWait()
+	return nil
 }
 
 // Serves reports whether the hostclaim manager may bind a host to a claim, or has begun to.
@@ -114,7 +134,7 @@ func classOf(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostC
 // setDefaultClass puts the default class on a claim without a class that nobody has answered yet, and reports whether
 // it did.
 func (r *Reconciler) setDefaultClass(ctx context.Context, claim *bmov1alpha1.HostClaim) (bool, error) {
-	if hostclass.Name(claim) != "" || deleting(claim) || binding.OnHold(claim) || !binding.New(claim) {
+	if hostclass.Name(claim) != "" || deleting(claim) || binding.OnHold(claim) || !untouched(claim) {
 		return false, nil
 	}
 	classes := &hostclaimv1.HostClaimClassList{}
@@ -136,6 +156,18 @@ func (r *Reconciler) setDefaultClass(ctx context.Context, claim *bmov1alpha1.Hos
 	desired := claim.DeepCopy()
 	metav1.SetMetaDataLabel(&desired.ObjectMeta, infrav1.ClassLabel, name)
 	return true, r.patchClaim(ctx, claim, desired, "put the default class on the claim")
+}
+
+// untouched reports whether a claim is nobody's yet, and is not made for a server that there is already.
+func untouched(claim *bmov1alpha1.HostClaim) bool {
+	for _, key := range []string{infrav1.BoundClaimUIDAnnotation, infrav1.TakeOverAnnotation} {
+		if _, found := claim.Annotations[key]; found {
+			return false
+		}
+	}
+	_, intended := binding.LastIntent(claim)
+	record := binding.RecordOf(claim)
+	return !intended && !hostclass.Answered(claim) && (record == binding.Blank || record == binding.Unrecorded)
 }
 
 // classWait is why the claim may get no host by its class; without a reason if it may.

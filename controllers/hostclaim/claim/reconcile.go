@@ -191,9 +191,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 // reconcileNormal binds a host to the claim, then keeps the host in step with it.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 	if s.host == nil && withheld(s.claim, s.class) {
-		r.Pool.Leave(keyOf(s.claim))
-		s.waits.bind = s.classWait()
-		return nil
+		return r.giveUp(ctx, s)
 	}
 	if err := r.ensureFinalizer(ctx, s.claim); err != nil {
 		if why := refusal(err); why != "" && s.host == nil && binding.RecordOf(s.claim) == binding.Unrecorded {

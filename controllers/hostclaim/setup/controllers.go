@@ -59,8 +59,10 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err := authors.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of policies: %w", err)
 	}
-	if err := (&classes.Reconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("controller of classes: %w", err)
+	if o.Namespace == "" { // one install in a cluster speaks for classes, which stand in no namespace
+		if err := (&classes.Reconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("controller of classes: %w", err)
+		}
 	}
 	secrets, err := secretwatch.NewForConfig(mgr.GetConfig(), binding.CopyKeys()...)
 	if err != nil {

@@ -147,7 +147,7 @@ func identityProblems(before *infrav1.Metal3Machine, after *infrav1.IdentityRefe
 
 // classProblems refuses another class for a machine with a claim, which a controller of the class answers.
 func classProblems(before *infrav1.Metal3Machine, after *infrav1.HostClass, path *field.Path) field.ErrorList {
-	if reflect.DeepEqual(before.Spec.HostClass, after) || !hasClaim(before) {
+	if reflect.DeepEqual(before.Spec.HostClass, after) || before.Status.HostClaim == nil && !hasClaim(before) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, after, "the machine has a claim already, which the controller of its class answers: "+
