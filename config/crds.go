@@ -18,7 +18,8 @@ package config
 
 import "embed"
 
-// CRDs are the manifests of the kinds of this provider, in crd/bases.
+// CRDs are the manifests of our kinds: those of the provider in crd/bases, those of the hostclaim manager in
+// hostclaim/crd/bases.
 //
-//go:embed crd/bases
+//go:embed crd/bases hostclaim/crd/bases
 var CRDs embed.FS

@@ -54,12 +54,10 @@ func TestProject(t *testing.T) {
 			withWebhook = append(withWebhook, r.Plural)
 		}
 	}
-	files, err := CRDs.ReadDir("crd/bases")
-	expect.NoError(t, err)
 	var defined []string
-	for _, file := range files {
+	for _, path := range manifestsOf(t, "crd/bases", "hostclaim/crd/bases") {
 		var crd apiextensionsv1.CustomResourceDefinition
-		readYAML(t, "crd/bases/"+file.Name(), &crd)
+		readYAML(t, path, &crd)
 		for _, version := range crd.Spec.Versions {
 			defined = append(defined, crd.Spec.Group+"/"+version.Name+" "+crd.Spec.Names.Kind+" "+crd.Spec.Names.Plural)
 		}
@@ -69,6 +67,18 @@ func TestProject(t *testing.T) {
 	slices.Sort(withWebhook)
 	expect.Equal(t, defined, kinds)            // kinds
 	expect.Equal(t, validated(t), withWebhook) // kinds with a validating webhook in config/webhook, and in PROJECT
+}
+
+func manifestsOf(t *testing.T, folders ...string) (paths []string) {
+	t.Helper()
+	for _, folder := range folders {
+		files, err := CRDs.ReadDir(folder)
+		expect.NoError(t, err)
+		for _, file := range files {
+			paths = append(paths, folder+"/"+file.Name())
+		}
+	}
+	return paths
 }
 
 func readYAML(t *testing.T, path string, into any) {

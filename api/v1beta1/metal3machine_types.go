@@ -76,7 +76,7 @@ type Metal3MachineSpec struct {
 	UserData *corev1.SecretReference `json:"userData,omitempty"`
 
 	// hostClass is the kind of compute that answers the machine. Without it, that is the default HostClaimClass, or a
-	// server if there is none. It cannot be changed.
+	// server if there is none. It cannot be changed once the machine has a claim.
 	// +optional
 	HostClass *infrav1.HostClass `json:"hostClass,omitempty"`
 

@@ -72,11 +72,15 @@ const (
 	ClassNotFoundReason = "ClassNotFound"
 
 	// ClassNotAcceptedReason surfaces when the controller of the HostClaimClass has not accepted it: it does not
-	// run, or does not understand the class.
+	// run, or refuses the parameters or the selector of the class.
 	ClassNotAcceptedReason = "ClassNotAccepted"
 
 	// ClassNotPermittedReason surfaces when the HostClaimClass is not for the namespace of the claim.
 	ClassNotPermittedReason = "ClassNotPermitted"
+
+	// AnsweredByOtherReason surfaces when a claim that the hostclaim manager has begun to answer is another
+	// controller's by now, by a finalizer or by its class. What it has, it keeps.
+	AnsweredByOtherReason = "AnsweredByOther"
 
 	// InvalidClassArgumentsReason surfaces when the controller of the HostClaimClass does not understand what the
 	// claim tells it by ClassArgumentsAnnotation.

@@ -32,7 +32,7 @@ const (
 	ClassLabel = "hostclaim.metal3.io/class"
 
 	// ClassArgumentsAnnotation is on a HostClaim: what the controller of its class is to know of this claim, as a JSON
-	// object of strings of up to 4096 bytes. It cannot be changed once a controller answers the claim.
+	// object of strings, of up to 8192 characters. It cannot be changed once a controller answers the claim.
 	ClassArgumentsAnnotation = "hostclaim.metal3.io/class-arguments"
 
 	// DefaultClassAnnotation is on a HostClaimClass: "true" has claims without a class get this one, in the namespaces

@@ -204,7 +204,7 @@ type Metal3MachineSpec struct {
 	UserData *corev1.SecretReference `json:"userData,omitempty"`
 
 	// hostClass is the kind of compute that answers the machine. Without it, that is the default HostClaimClass, or a
-	// server if there is none. It cannot be changed.
+	// server if there is none. It cannot be changed once the machine has a claim.
 	// +optional
 	HostClass *HostClass `json:"hostClass,omitempty"`
 
@@ -270,6 +270,7 @@ type HostClass struct {
 // HostClassParameter is what the controller of a class is to know of a machine.
 // +kubebuilder:validation:MinLength=0
 // +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[ -~]*$`
 type HostClassParameter string
 
 // Metal3MachineStatus is what the provider reports about a Metal3Machine.

@@ -128,11 +128,13 @@ func askClass(claim *bmov1alpha1.HostClaim, class *infrav1.HostClass) {
 	}
 	claim.Labels[infrav1.ClassLabel] = class.Name
 	if len(class.Parameters) > 0 {
-		arguments, err := json.Marshal(class.Parameters)
-		if err != nil {
+		var arguments strings.Builder
+		encoder := json.NewEncoder(&arguments)
+		encoder.SetEscapeHTML(false) // or a character could take six
+		if err := encoder.Encode(class.Parameters); err != nil {
 			panic(fmt.Sprintf("strings are no JSON: %v", err))
 		}
-		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.ClassArgumentsAnnotation, string(arguments))
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.ClassArgumentsAnnotation, strings.TrimSpace(arguments.String()))
 	}
 }
 

@@ -81,7 +81,7 @@ func TestDesired(t *testing.T) {
 			}},
 			want: bare(func(c *bmov1alpha1.HostClaim) {
 				c.Labels["hostclaim.metal3.io/class"] = "large"
-				c.Annotations = map[string]string{"hostclaim.metal3.io/class-arguments": `{"disk":"","size":"\u003c8\u003e"}`}
+				c.Annotations = map[string]string{"hostclaim.metal3.io/class-arguments": `{"disk":"","size":"<8>"}`}
 			}),
 		},
 		"spells operators in lower case and always lists values": {

@@ -22,14 +22,17 @@ package hostclass
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -39,9 +42,9 @@ import (
 // finalizerPrefix begins the finalizer of every controller of claims.
 const finalizerPrefix = "hostclaim.metal3.io/"
 
-// MaxArguments is how many bytes the arguments of a claim may have. The API server refuses more where the policy
+// MaxArguments is how many characters the arguments of a claim may have. The API server refuses more where the policy
 // claim-class is installed.
-const MaxArguments = 4096
+const MaxArguments = 8192
 
 // Controller is a controller of HostClaims.
 type Controller struct {
@@ -49,16 +52,25 @@ type Controller struct {
 	Name string
 	// Finalizer is on the claims that it answers. It begins with hostclaim.metal3.io/.
 	Finalizer string
-	// Mark is an annotation that it puts on those claims as well, since a restore may leave finalizers out; empty for none.
-	Mark string
-	// Fallback has it answer claims without a class, and report those that no controller answers. One controller in
-	// a cluster does.
-	Fallback bool
+	// Check returns what is wrong with the parameters of a class, nil if nothing is.
+	Check func(parameters *runtime.RawExtension) error
 }
 
-// BareMetal is the hostclaim manager.
+// BareMetal is the hostclaim manager. It also answers claims without a class, and reports those that no controller
+// answers.
 func BareMetal() Controller {
-	return Controller{Name: hostclaimv1.BareMetalControllerName, Finalizer: infrav1.HostClaimFinalizer, Mark: infrav1.BoundClaimUIDAnnotation, Fallback: true}
+	return Controller{Name: hostclaimv1.BareMetalControllerName, Finalizer: infrav1.HostClaimFinalizer, Check: noParameters}
+}
+
+func (c Controller) isBareMetal() bool { return c.Name == hostclaimv1.BareMetalControllerName }
+
+var errParameters = errors.New("classes of servers take no parameters: remove spec.parameters, and select servers by hostSelector of the claims")
+
+func noParameters(parameters *runtime.RawExtension) error {
+	if parameters == nil || string(parameters.Raw) == "{}" {
+		return nil
+	}
+	return errParameters
 }
 
 // Verdict is what a controller makes of a claim.
@@ -71,7 +83,15 @@ type Verdict struct {
 
 // Answered reports whether a controller has begun to answer the claim, so that its class is fixed.
 func Answered(claim *bmov1alpha1.HostClaim) bool {
-	return slices.ContainsFunc(claim.Finalizers, func(finalizer string) bool { return strings.HasPrefix(finalizer, finalizerPrefix) })
+	return marked(claim) || slices.ContainsFunc(claim.Finalizers, ofController)
+}
+
+func ofController(finalizer string) bool { return strings.HasPrefix(finalizer, finalizerPrefix) }
+
+// marked reports whether the claim is the hostclaim manager's, of which a restore may have left the finalizer out.
+func marked(claim *bmov1alpha1.HostClaim) bool {
+	_, found := claim.Annotations[infrav1.BoundClaimUIDAnnotation]
+	return found
 }
 
 // Name is the name of the class of a claim; empty if it has none.
@@ -85,33 +105,47 @@ func (c Controller) Judge(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostC
 	case other && !taken:
 		return Verdict{}
 	case other:
-		return refused(infrav1.ClassNotAcceptedReason, "The claim carries the finalizers or marks of two controllers, of which "+
+		return refused(infrav1.AnsweredByOtherReason, "The claim carries the finalizers or marks of two controllers, of which "+
 			"each keeps what it has given: delete the claim, and create another one")
 	case Name(claim) != "" && class != nil && class.Spec.ControllerName == c.Name:
-		return judgeOwn(class, namespace)
+		return c.judgeOwn(class, namespace)
 	case taken:
 		return c.judgeTaken(claim, class)
-	case c.Fallback:
+	case c.isBareMetal():
 		return judgeUnanswered(claim, class)
 	default:
 		return Verdict{}
 	}
 }
 
+// judgeOwn is the verdict about a claim of a class of this controller. It looks at the class itself, since what the
+// controller has reported of it may be older.
+func (c Controller) judgeOwn(class *hostclaimv1.HostClaimClass, namespace map[string]string) Verdict {
+	if accepted := c.Accept(class); accepted.Status == metav1.ConditionFalse {
+		return refused(infrav1.ClassNotAcceptedReason, "HostClaimClass %q is not accepted: %s", class.Name, accepted.Message)
+	}
+	if !Permits(class, namespace) {
+		return refused(infrav1.ClassNotPermittedReason, "HostClaimClass %q is not for this namespace: its namespaceSelector selects other labels. "+
+			"Ask the infrastructure team, or name another class", class.Name)
+	}
+	return Verdict{Answers: true}
+}
+
 // judgeTaken is the verdict about a claim that the controller answers, of a class that is not its own.
 func (c Controller) judgeTaken(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostClaimClass) Verdict {
 	switch {
-	case Name(claim) == "" && c.Fallback:
+	case Name(claim) == "" && c.isBareMetal():
 		return Verdict{Answers: true}
 	case class == nil:
 		return notFound(claim)
 	default:
-		return refused(infrav1.ClassNotAcceptedReason, "HostClaimClass %q was made anew with another controller, %q: "+
+		return refused(infrav1.AnsweredByOtherReason, "HostClaimClass %q was made anew with another controller, %q: "+
 			"delete the claim to have that one answer a new one", class.Name, class.Spec.ControllerName)
 	}
 }
 
-// judgeUnanswered is the verdict of the fallback about a claim that nobody answers yet, of a class that is not its own.
+// judgeUnanswered is the verdict of the hostclaim manager about a claim that nobody answers yet, of a class that is not
+// its own.
 func judgeUnanswered(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostClaimClass) Verdict {
 	switch {
 	case Name(claim) == "":
@@ -120,15 +154,14 @@ func judgeUnanswered(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostClaimC
 		return notFound(claim)
 	case accepted(class) == nil:
 		return refused(infrav1.ClassNotAcceptedReason, "No controller %q has accepted HostClaimClass %q: "+
-			"have it installed, or delete the claim and create it with another class", class.Spec.ControllerName, class.Name)
+			"have it installed, or name another class", class.Spec.ControllerName, class.Name)
 	default:
 		return Verdict{}
 	}
 }
 
 func notFound(claim *bmov1alpha1.HostClaim) Verdict {
-	return refused(infrav1.ClassNotFoundReason, "HostClaimClass %q does not exist: create it, "+
-		"or delete the claim and create it with another class", Name(claim))
+	return refused(infrav1.ClassNotFoundReason, "HostClaimClass %q does not exist: create it, or name another class in a new claim", Name(claim))
 }
 
 func refused(reason, format string, values ...any) Verdict {
@@ -137,31 +170,14 @@ func refused(reason, format string, values ...any) Verdict {
 
 // taken reports whether the controller has begun to answer the claim.
 func (c Controller) taken(claim *bmov1alpha1.HostClaim) bool {
-	_, marked := claim.Annotations[c.Mark]
-	return slices.Contains(claim.Finalizers, c.Finalizer) || marked && !c.takenByOther(claim)
+	return slices.Contains(claim.Finalizers, c.Finalizer) || c.isBareMetal() && marked(claim) && !c.takenByOther(claim)
 }
 
-// takenByOther reports whether another controller answers the claim. One that was moved with its server is the hostclaim
-// manager's.
+// takenByOther reports whether another controller answers the claim.
 func (c Controller) takenByOther(claim *bmov1alpha1.HostClaim) bool {
-	if _, moved := claim.Annotations[infrav1.BoundClaimUIDAnnotation]; moved && c.Finalizer != infrav1.HostClaimFinalizer {
-		return true
-	}
-	return slices.ContainsFunc(claim.Finalizers, func(finalizer string) bool {
-		return strings.HasPrefix(finalizer, finalizerPrefix) && finalizer != c.Finalizer
+	return marked(claim) && !c.isBareMetal() || slices.ContainsFunc(claim.Finalizers, func(finalizer string) bool {
+		return ofController(finalizer) && finalizer != c.Finalizer
 	})
-}
-
-// judgeOwn is the verdict about a claim of a class of this controller.
-func judgeOwn(class *hostclaimv1.HostClaimClass, namespace map[string]string) Verdict {
-	if a := accepted(class); a != nil && a.Status == metav1.ConditionFalse {
-		return refused(infrav1.ClassNotAcceptedReason, "HostClaimClass %q is not accepted: %s", class.Name, a.Message)
-	}
-	if !Permits(class, namespace) {
-		return refused(infrav1.ClassNotPermittedReason, "HostClaimClass %q is not for this namespace: its namespaceSelector selects other labels. "+
-			"Ask the infrastructure team, or delete the claim and create it with another class", class.Name)
-	}
-	return Verdict{Answers: true}
 }
 
 // accepted is what the controller of a class has reported about its present generation; nil if nothing.
@@ -194,9 +210,8 @@ func Default(classes []hostclaimv1.HostClaimClass, namespace map[string]string) 
 	}).Name
 }
 
-// Accept is the condition Accepted of a class whose parameters the controller has read; invalid is what is wrong
-// with them, nil if nothing is.
-func Accept(class *hostclaimv1.HostClaimClass, invalid error) metav1.Condition {
+// Accept is the condition Accepted of a class of the controller.
+func (c Controller) Accept(class *hostclaimv1.HostClaimClass) metav1.Condition {
 	accepted := metav1.Condition{
 		Type: hostclaimv1.AcceptedCondition, Status: metav1.ConditionTrue, Reason: hostclaimv1.AcceptedReason,
 		ObservedGeneration: class.Generation,
@@ -207,8 +222,11 @@ func Accept(class *hostclaimv1.HostClaimClass, invalid error) metav1.Condition {
 	if _, err := metav1.LabelSelectorAsSelector(class.Spec.NamespaceSelector); err != nil {
 		refuse(hostclaimv1.InvalidNamespaceSelectorReason, fmt.Errorf("correct namespaceSelector: %w", err))
 	}
-	if invalid != nil {
-		refuse(hostclaimv1.InvalidParametersReason, invalid)
+	if c.Check == nil {
+		return accepted
+	}
+	if err := c.Check(class.Spec.Parameters); err != nil {
+		refuse(hostclaimv1.InvalidParametersReason, err)
 	}
 	return accepted
 }
@@ -222,9 +240,9 @@ func Arguments(claim *bmov1alpha1.HostClaim) (map[string]string, error) {
 	if !found || written == "" {
 		return nil, nil //nolint:nilnil // there are none
 	}
-	if len(written) > MaxArguments {
-		return nil, fmt.Errorf("annotation %s has %d bytes and at most %d are accepted: shorten it",
-			infrav1.ClassArgumentsAnnotation, len(written), MaxArguments)
+	if size := utf8.RuneCountInString(written); size > MaxArguments {
+		return nil, fmt.Errorf("annotation %s has %d characters and at most %d are accepted: shorten it",
+			infrav1.ClassArgumentsAnnotation, size, MaxArguments)
 	}
 	arguments := map[string]string{}
 	if err := json.Unmarshal([]byte(written), &arguments); err != nil {

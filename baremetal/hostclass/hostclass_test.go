@@ -24,6 +24,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -32,7 +33,15 @@ import (
 
 // machines answers classes of virtual machines; the hostclaim manager is the other controller.
 func machines() Controller {
-	return Controller{Name: "compute.example.com/machines", Finalizer: "hostclaim.metal3.io/machines"}
+	return Controller{
+		Name: "compute.example.com/machines", Finalizer: "hostclaim.metal3.io/machines",
+		Check: func(parameters *runtime.RawExtension) error {
+			if parameters != nil {
+				return errors.New("parameter size is unknown")
+			}
+			return nil
+		},
+	}
 }
 
 func claim(class string, finalizers ...string) *bmov1alpha1.HostClaim {
@@ -67,6 +76,10 @@ func reported(status metav1.ConditionStatus, generation int64) func(*hostclaimv1
 	}
 }
 
+func sized(c *hostclaimv1.HostClaimClass) {
+	c.Spec.Parameters = &runtime.RawExtension{Raw: []byte(`{"size":"large"}`)}
+}
+
 func gold(c *hostclaimv1.HostClaimClass) {
 	c.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
 }
@@ -94,29 +107,36 @@ func TestJudge(t *testing.T) {
 		"of a class that was accepted before": {claim("large"), class(theirs, reported("True", 1)), refuses("ClassNotAccepted", "have it installed"), answers},
 		"of a class of machines":              {claim("large"), class(theirs, reported("True", 2)), leaves, answers},
 		"of a class that its controller refuses": {
-			claim("large"), class(theirs, reported("False", 2)), leaves, refuses("ClassNotAccepted", "is not accepted: parameter size is unknown"),
+			claim("large"), class(theirs, sized, reported("False", 2)), leaves, refuses("ClassNotAccepted", "is not accepted: parameter size is unknown"),
+		},
+		"of a class that its controller has not looked at again": {
+			claim("large"), class(ours, sized, reported("True", 1)), refuses("ClassNotAccepted", "classes of servers take no parameters"), leaves,
 		},
 		"of a class for other namespaces": {claim("large"), class(ours, gold), refuses("ClassNotPermitted", "is not for this namespace"), leaves},
 		"of a class made anew with another controller": {
-			claim("large", ourFinalizer), class(theirs, reported("True", 2)), refuses("ClassNotAccepted", "was made anew with another controller"), leaves,
+			claim("large", ourFinalizer), class(theirs, reported("True", 2)), refuses("AnsweredByOther", "was made anew with another controller"), leaves,
 		},
 		"that was moved with its server, and whose class is another controller's now": {
-			moved("large"), class(theirs, reported("True", 2)), refuses("ClassNotAccepted", "was made anew with another controller"), leaves,
+			moved("large"), class(theirs, reported("True", 2)), refuses("AnsweredByOther", "was made anew with another controller"), leaves,
 		},
 		"with the finalizers of both, of which one is forged": {
 			claim("large", theirFinalizer, ourFinalizer), class(theirs, reported("True", 2)),
-			refuses("ClassNotAccepted", "of two controllers"), refuses("ClassNotAccepted", "of two controllers"),
+			refuses("AnsweredByOther", "of two controllers"), refuses("AnsweredByOther", "of two controllers"),
 		},
 		"answered by others, and with a forged mark of ours": {
-			moved("large", theirFinalizer), nil, leaves, refuses("ClassNotAccepted", "of two controllers"),
+			moved("large", theirFinalizer), nil, leaves, refuses("AnsweredByOther", "of two controllers"),
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			for controller, want := range map[Controller]Verdict{BareMetal(): tt.hosts, machines(): tt.machines} {
+			for name, want := range map[string]Verdict{ours: tt.hosts, theirs: tt.machines} {
+				controller := BareMetal()
+				if name == theirs {
+					controller = machines()
+				}
 				got := controller.Judge(tt.claim, tt.class, map[string]string{"tier": "silver"})
 				expect.That(t, got.Answers == want.Answers && got.Reason == want.Reason && strings.Contains(got.Message, want.Message) &&
-					(got.Message == "") == (want.Message == ""), "%s: %+v, want %+v", controller.Name, got, want)
+					(got.Message == "") == (want.Message == ""), "%s: %+v, want %+v", name, got, want)
 			}
 		})
 	}
@@ -175,7 +195,7 @@ func TestArguments(t *testing.T) {
 		"some":             {`{"size":"large"}`, map[string]string{"size": "large"}, ""},
 		"no object":        {"large", nil, "is no JSON object of strings"},
 		"no strings":       {`{"cores":4}`, nil, "is no JSON object of strings"},
-		"more than fit in": {`{"size":"` + strings.Repeat("x", 1_000_000) + `"}`, nil, "has 1000011 bytes and at most 4096 are accepted: shorten it"},
+		"more than fit in": {`{"size":"` + strings.Repeat("x", 1_000_000) + `"}`, nil, "has 1000011 characters and at most 8192 are accepted: shorten it"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +225,7 @@ func TestAccept(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Accept(tt.class, tt.invalid)
+			got := Controller{Check: func(*runtime.RawExtension) error { return tt.invalid }}.Accept(tt.class)
 			expect.Equal(t, tt.want, string(got.Status)+"/"+got.Reason)
 			expect.That(t, got.ObservedGeneration == 2 && len(got.Message) <= 1100, "of generation %d with %d bytes", got.ObservedGeneration, len(got.Message))
 			expect.That(t, (got.Message == "") == (got.Status == "True"), "message %q", got.Message)

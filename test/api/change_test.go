@@ -366,6 +366,10 @@ func TestIdentityOfAMachineStays(t *testing.T) {
 			before: "hostClass: {name: large}\n" + remote, after: "hostClass: {name: small}\n" + remote, annotations: effective,
 			refused: []string{"spec.hostClass: Invalid value", "to have another class, name it in a new Metal3MachineTemplate"},
 		},
+		"the class of a machine whose status names a claim stays": {
+			before: "hostClass: {name: large}\n" + local, after: "hostClass: {name: small}\n" + local, status: "hostClaim: {name: m}",
+			refused: []string{"spec.hostClass: Invalid value"},
+		},
 		"the parameters of the class of a machine with a claim stay": {
 			before: "hostClass: {name: large}\n" + remote, after: "hostClass: {name: large, parameters: {cores: '8'}}\n" + remote,
 			annotations: effective, refused: []string{"spec.hostClass: Invalid value"},

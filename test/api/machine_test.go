@@ -109,6 +109,9 @@ func TestMachineSpec(t *testing.T) {
 		"a parameter of a class that is too long": {
 			spec: image + "hostClass: {name: large, parameters: {cores: '" + strings.Repeat("x", 129) + "'}}", refused: []string{"hostClass.parameters.cores: Too long"},
 		},
+		"a parameter of a class with a line break": {
+			spec: image + "hostClass: {name: large, parameters: {cores: \"8\\n\"}}", refused: []string{"hostClass.parameters.cores", "should match"},
+		},
 		"too many parameters of a class": {
 			spec:    image + "hostClass: {name: large, parameters: {" + manyParameters() + "}}",
 			refused: []string{"hostClass.parameters: Too many"},

@@ -85,7 +85,7 @@ func TestClaimIsLeftToTheControllerOfItsClass(t *testing.T) {
 	w := newWorld(t).withHosts("host-0")
 	w.manager()
 	w.claim("machine", w.ofClass)
-	w.expect("machine", associated, "False/ClassNotFound", "does not exist: create it, or delete the claim")
+	w.expect("machine", associated, "False/ClassNotFound", "does not exist: create it, or name another class")
 	class := w.class(otherController)
 	w.expect("machine", associated, "False/ClassNotAccepted", `No controller "compute.example.com/machines" has accepted`)
 	w.G.Expect(w.readClaim("machine").Finalizers).To(gomega.BeEmpty(), "the other controller may come")

@@ -49,9 +49,14 @@ func (w *World) classNames() []string {
 	return []string{w.config.Prefix + "large", w.config.Prefix + "small"}
 }
 
-// withClass gives a new claim a class, mostly.
+// withClass gives a new claim a class, often. Where hosts stand beside their claims, it is about moves, of claims that
+// have their hosts.
 func (w *World) withClass(claim *bmov1alpha1.HostClaim) {
-	if w.features[Classed] && !chance(w.choices, 3) {
+	seldom := 2
+	if w.beside {
+		seldom = 12
+	}
+	if w.features[Classed] && chance(w.choices, seldom) {
 		metav1.SetMetaDataLabel(&claim.ObjectMeta, infrav1.ClassLabel, one(w.choices, w.classNames()))
 	}
 }
@@ -83,7 +88,7 @@ func (w *World) makeClass(name string) bool {
 		return ok
 	}
 	return edit(w, "machines", v, "status", func(c *hostclaimv1.HostClaimClass) {
-		accepted := hostclass.Accept(c, nil)
+		accepted := other().Accept(c)
 		accepted.LastTransitionTime = metav1.NewTime(w.clock.now)
 		c.Status.Conditions = []metav1.Condition{accepted}
 	})
@@ -199,7 +204,7 @@ func (w *World) judgeClass(v *store.Version) bool {
 		return true
 	case verdict.Reason != "" && reason != verdict.Reason && reason != infrav1.HostNotMovedReason && binding.RecordOf(claim) == binding.Unrecorded:
 		w.fail(StatusIsTrue, "claim %s waits for reason %q instead of %q", v.Key, reason, verdict.Reason)
-	case verdict.Reason == "" && strings.HasPrefix(reason, "Class"):
+	case verdict.Reason == "" && (strings.HasPrefix(reason, "Class") || reason == infrav1.AnsweredByOtherReason):
 		w.fail(StatusIsTrue, "claim %s waits for reason %q, and its class permits it", v.Key, reason)
 	}
 	return verdict.Reason != ""

@@ -277,7 +277,7 @@ func TestIntentAnnotationStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
 		while := " while Associated is " + string(associated)
 		refused("removed by a tenant"+while, tenantAdmin, intent(""), open)
 		refused("changed by a tenant"+while, tenantAdmin, intent(own+"0"), true)
-		refused("removed by the controller that answers the claim"+while, hostOwner, intent(""), false)
+		refused("removed by the hostclaim manager"+while, hostOwner, intent(""), false)
 		refused("changed by the hostclaim manager"+while, hostOwner, intent(own+"0"), false)
 	}
 	if err := editClaim(t, tenantAdmin, claim, powerOn, client.DryRunAll); err != nil {

@@ -106,10 +106,10 @@ func TestRulesForNewClaims(t *testing.T) {
 			claim: func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"hostclaim.metal3.io/machines"} },
 			says:  []string{"a finalizer that begins with hostclaim.metal3.io/ is put on a claim by the controller", "verb release on hostclaims"},
 		},
-		"arguments for a class": {claim: annotation("hostclaim.metal3.io/class-arguments", strings.Repeat("x", 4096))},
+		"arguments for a class": {claim: annotation("hostclaim.metal3.io/class-arguments", strings.Repeat("x", 8192))},
 		"arguments of a megabyte, nearly": {
 			claim: annotation("hostclaim.metal3.io/class-arguments", strings.Repeat("x", 200_000)),
-			says:  []string{"annotation hostclaim.metal3.io/class-arguments has more than 4096 characters: shorten it"},
+			says:  []string{"annotation hostclaim.metal3.io/class-arguments has more than 8192 characters: shorten it"},
 		},
 	}
 	for name, tt := range tests {

@@ -53,10 +53,15 @@ func (r *Reconciler) classify(ctx context.Context, s *scope) (answers bool, err 
 // begun reports whether a claim that is another controller's has a host all the same, or is about to get one: it keeps
 // that host, or loses the intent, and gets no other.
 func (r *Reconciler) begun(ctx context.Context, s *scope) (bool, error) {
-	s.class = hostclass.Verdict{Answers: true, Reason: infrav1.ClassNotAcceptedReason, Message: fmt.Sprintf(
-		"HostClaimClass %q is another controller's: delete the claim to have that one answer a new one", hostclass.Name(s.claim))}
 	hosts, err := r.hostsBy(ctx, hostsByConsumer, binding.ClaimKey(s.claim))
-	return ownHost(s.claim, hosts) != nil || binding.RecordOf(s.claim) == binding.Intended, err
+	if err != nil || ownHost(s.claim, hosts) == nil && binding.RecordOf(s.claim) != binding.Intended {
+		return false, err
+	}
+	s.class = hostclass.Verdict{
+		Answers: true, Reason: infrav1.AnsweredByOtherReason,
+		Message: "By its finalizer or its class, the claim is another controller's: delete it to have that one answer a new one",
+	}
+	return true, nil
 }
 
 // giveUp drops the intent of a claim that may get no host by its class.

@@ -150,7 +150,8 @@ func (c *change) association() {
 	case bmov1alpha1.MissingBareMetalHostReason:
 		c.warn(tenant, "HostLost", "Observe", "The host of this claim is gone and is not replaced; delete the claim to get another one")
 	case infrav1.InvalidHostSelectorReason, infrav1.NoNamespaceAdmitsReason, infrav1.ImageRefusedReason,
-		infrav1.ClassNotFoundReason, infrav1.ClassNotAcceptedReason, infrav1.ClassNotPermittedReason, infrav1.InvalidClassArgumentsReason:
+		infrav1.ClassNotFoundReason, infrav1.ClassNotAcceptedReason, infrav1.ClassNotPermittedReason, infrav1.InvalidClassArgumentsReason,
+		infrav1.AnsweredByOtherReason:
 		c.warn(tenant, is.Reason, "Bind", is.Message)
 	}
 }

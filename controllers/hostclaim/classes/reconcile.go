@@ -20,7 +20,6 @@ package classes
 
 import (
 	"context"
-	"errors"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -54,9 +53,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// errParameters refuses what the hostclaim manager does not understand.
-var errParameters = errors.New("classes of servers take no parameters: remove spec.parameters, and select servers by hostSelector of the claims")
-
 // Reconcile writes the condition Accepted of a class of servers.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	class := &hostclaimv1.HostClaimClass{}
@@ -66,12 +62,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if class.Spec.ControllerName != hostclaimv1.BareMetalControllerName || !class.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	var invalid error
-	if class.Spec.Parameters != nil && string(class.Spec.Parameters.Raw) != "{}" {
-		invalid = errParameters
-	}
 	before := class.DeepCopy()
-	meta.SetStatusCondition(&class.Status.Conditions, hostclass.Accept(class, invalid))
+	meta.SetStatusCondition(&class.Status.Conditions, hostclass.BareMetal().Accept(class))
 	if equality.Semantic.DeepEqual(before.Status, class.Status) {
 		return ctrl.Result{}, nil
 	}

@@ -145,12 +145,12 @@ func identityProblems(before *infrav1.Metal3Machine, after *infrav1.IdentityRefe
 			"to take a host from elsewhere, delete the Machine, so that a new one is made", madeWith(before.Spec.IdentityRef)))}
 }
 
-// classProblems refuses another class for a machine with a claim, which a controller of the class answers.
+// classProblems refuses another class for a machine that has a claim.
 func classProblems(before *infrav1.Metal3Machine, after *infrav1.HostClass, path *field.Path) field.ErrorList {
 	if reflect.DeepEqual(before.Spec.HostClass, after) || before.Status.HostClaim == nil && !hasClaim(before) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, after, "the machine has a claim already, which the controller of its class answers: "+
+	return field.ErrorList{field.Invalid(path, after, "the machine has a claim of its class already: "+
 		"to have another class, name it in a new Metal3MachineTemplate, which replaces the Machines")}
 }
 

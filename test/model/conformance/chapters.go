@@ -160,6 +160,17 @@ func policies(p *player) {
 	p.remove("take it away", store.Policies, "policy", "", "")
 }
 
+func classes(p *player) {
+	p.create("make a class", store.Classes, "", `{"spec":{"controllerName":"compute.example.com/machines","namespaceSelector":{}}}`)
+	p.get("read it", store.Classes, "")
+	p.patch("make it the default", store.Classes, "", "", `{"metadata":{"annotations":{"hostclaim.metal3.io/is-default-class":"true"}}}`)
+	p.patch("narrow it", store.Classes, "", "", `{"spec":{"namespaceSelector":{"matchLabels":{"tier":"gold"}}}}`)
+	p.patch("accept it", store.Classes, "", "status",
+		`{"status":{"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	p.remove("take it away", store.Classes, "", "", "")
+	p.get("read it once more", store.Classes, "")
+}
+
 func hardware(p *player) {
 	p.create("publish facts", store.HardwareData, "facts", `{"metadata":{"labels":{"a":"b"}},"spec":{"hardware":{"hostname":"h"}}}`)
 	p.create("publish them again", store.HardwareData, "facts", `{}`)

@@ -56,7 +56,7 @@ type player struct {
 func Play(ctx context.Context, backend store.Backend, namespace string) []Answer {
 	p := &player{ctx: ctx, backend: backend, namespace: namespace, manager: "client"}
 	for _, chapter := range []func(*player){
-		namespaces, claims, locks, statuses, finalizers, deletions, hosts, policies, hardware, secrets, lists,
+		namespaces, claims, locks, statuses, finalizers, deletions, hosts, policies, classes, hardware, secrets, lists,
 	} {
 		chapter(p)
 	}
@@ -88,7 +88,7 @@ func (p *player) note(request asked, err error) {
 }
 
 func (p *player) key(kind store.Kind, name string) client.ObjectKey {
-	if kind == store.Namespaces {
+	if kind == store.Namespaces || kind == store.Classes { // which stand in no namespace
 		return client.ObjectKey{Name: p.namespace}
 	}
 	return client.ObjectKey{Namespace: p.namespace, Name: name}
