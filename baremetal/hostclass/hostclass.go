@@ -75,7 +75,7 @@ func noParameters(parameters *runtime.RawExtension) error {
 
 // Verdict is what a controller makes of a claim.
 type Verdict struct {
-	// Answers reports whether the claim is this controller's: to answer, or to report why nobody does.
+	// Answers reports whether the claim is this controller's: to answer, or to report why no controller does.
 	Answers bool
 	// Reason and Message are why the claim may get nothing; empty if it may. What it has, it keeps.
 	Reason, Message string
@@ -144,8 +144,8 @@ func (c Controller) judgeTaken(claim *bmov1alpha1.HostClaim, class *hostclaimv1.
 	}
 }
 
-// judgeUnanswered is the verdict of the hostclaim manager about a claim that nobody answers yet, of a class that is not
-// its own.
+// judgeUnanswered is the verdict of the hostclaim manager about a claim that no controller answers yet, of a
+// class that is not its own.
 func judgeUnanswered(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostClaimClass) Verdict {
 	switch {
 	case Name(claim) == "":

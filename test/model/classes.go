@@ -175,7 +175,7 @@ func (w *World) labelsOf(namespace string) map[string]string {
 }
 
 // observeControllers judges who has written a claim. One that lost its finalizer to a tenant, which the rules
-// of admission do not let it, is anybody's.
+// of admission do not let it, is any controller's.
 func (w *World) observeControllers(e store.Event) {
 	if e.After == nil || e.Before == nil || w.lives[e.After.UID].stripped {
 		return

@@ -26,8 +26,8 @@ const BareMetalControllerName = "hostclaim.metal3.io/baremetal"
 
 // Condition Accepted of HostClaimClass and its reasons.
 const (
-	// AcceptedCondition reports whether the controller that the class names answers its claims. Unknown, or of an
-	// older generation, means that no such controller runs.
+	// AcceptedCondition reports whether the controller that the class names answers its claims. Without it, or with one
+	// of an older generation, no such controller has looked at the class yet.
 	AcceptedCondition = "Accepted"
 	// AcceptedReason surfaces when the controller answers claims of the class.
 	AcceptedReason = "Accepted"

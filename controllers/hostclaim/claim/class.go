@@ -38,7 +38,7 @@ import (
 // +kubebuilder:rbac:groups=hostclaim.metal3.io,resources=hostclaimclasses,verbs=get;list;watch
 
 // classify finds out from the cache whether the manager answers the claim. A claim that a host names always is its own;
-// one without a class that nobody has answered yet gets the default class first, which decides anew.
+// one without a class that no controller answers yet gets the default class first, which decides anew.
 func (r *Reconciler) classify(ctx context.Context, s *scope) (answers bool, err error) {
 	if s.class, err = judge(ctx, r.Client, s.claim); err != nil {
 		return false, err
@@ -136,8 +136,8 @@ func classOf(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostC
 	return class, nil
 }
 
-// setDefaultClass puts the default class on a claim without a class that nobody has answered yet, and reports whether
-// it did.
+// setDefaultClass puts the default class on a claim without a class that no controller answers yet, and reports
+// whether it did.
 func (r *Reconciler) setDefaultClass(ctx context.Context, claim *bmov1alpha1.HostClaim) (bool, error) {
 	if hostclass.Name(claim) != "" || deleting(claim) || binding.OnHold(claim) || !untouched(claim) {
 		return false, nil
@@ -163,12 +163,11 @@ func (r *Reconciler) setDefaultClass(ctx context.Context, claim *bmov1alpha1.Hos
 	return true, r.patchClaim(ctx, claim, desired, "put the default class on the claim")
 }
 
-// untouched reports whether a claim is nobody's yet, and is not made for a server that there is already.
+// untouched reports whether no controller has begun to answer a claim, which is not made for a server that there is
+// already.
 func untouched(claim *bmov1alpha1.HostClaim) bool {
-	for _, key := range []string{infrav1.BoundClaimUIDAnnotation, infrav1.TakeOverAnnotation} {
-		if _, found := claim.Annotations[key]; found {
-			return false
-		}
+	if _, takesOver := claim.Annotations[infrav1.TakeOverAnnotation]; takesOver {
+		return false
 	}
 	_, intended := binding.LastIntent(claim)
 	record := binding.RecordOf(claim)
