@@ -1,0 +1,510 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// testCase is one rule of the contract.
+type testCase struct {
+	name, rule string
+	play       func(context.Context, *scene) error
+}
+
+const readyCondition = infrav1.ReadyCondition
+
+// cases are the rules of docs/host-classes.md.
+func cases() []testCase {
+	return []testCase{
+		{"accept", "Accepted is reported for each generation of a class", accept},
+		{"bind", "a claim gets one machine, and says which", bind},
+		{"explain", "a claim that gets nothing says why", explain},
+		{"permit", "a class answers only the namespaces that it selects", permit},
+		{"leave", "claims of other controllers are left alone", leave},
+		{"lock", "the finalizer is put on what was judged", lock},
+		{"synchronize", "a Secret that comes late, and a rebuild with a new image, reach the machine", synchronize},
+		{"confine", "Secrets are read in the namespace of the claim only", confine},
+		{"power", "poweredOn is followed and reported", power},
+		{"pause", "nothing happens to a claim that is paused", pause},
+		{"keep", "a claim keeps its machine, whatever becomes of its class", keep},
+		{"move", "the machine of a claim that was moved away is kept", move},
+		{"release", "a claim goes when its data is gone", release},
+		{"crash", "a controller may die with any write", dieWithEachWrite},
+	}
+}
+
+// accepted waits until the class is accepted, or refused, as it is now.
+func (s *scene) accepted(ctx context.Context, status metav1.ConditionStatus) error {
+	return s.await(ctx, fmt.Sprintf("condition Accepted=%s of HostClaimClass %s", status, s.class.Name), func(ctx context.Context) error {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(s.class), s.class); err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(s.class.Status.Conditions, hostclaimv1.AcceptedCondition)
+		switch {
+		case condition == nil:
+			return errors.New("it has no condition Accepted")
+		case condition.Status != status || condition.ObservedGeneration != s.class.Generation:
+			return fmt.Errorf("it is %s for generation %d, and the class has %d", condition.Status, condition.ObservedGeneration, s.class.Generation)
+		case status == metav1.ConditionFalse && condition.Message == "":
+			return errors.New("it does not say what is wrong")
+		default:
+			return nil
+		}
+	})
+}
+
+func accept(ctx context.Context, s *scene) error {
+	if err := s.accepted(ctx, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	if s.controller.WrongParameters == "" {
+		return nil
+	}
+	right := s.class.Spec.Parameters
+	for _, step := range []struct {
+		parameters *runtime.RawExtension
+		want       metav1.ConditionStatus
+	}{{&runtime.RawExtension{Raw: []byte(s.controller.WrongParameters)}, metav1.ConditionFalse}, {right, metav1.ConditionTrue}} {
+		if err := s.edit(ctx, s.class, func() { s.class.Spec.Parameters = step.parameters }); err != nil {
+			return err
+		}
+		if err := s.accepted(ctx, step.want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bind(ctx context.Context, s *scene) error {
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	if _, err := s.serve(ctx, claim); err != nil {
+		return err
+	}
+	if !claim.Status.PoweredOn {
+		return errors.New("status.poweredOn is false of a claim that is Ready")
+	}
+	published := claim.Status.HardwareData
+	if published == nil || published.Namespace != claim.Namespace {
+		return fmt.Errorf("status.hardwareData is %v: publish HardwareData in the namespace of the claim, and name it", published)
+	}
+	hardware := &bmov1alpha1.HardwareData{}
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: published.Namespace, Name: published.Name}, hardware); err != nil {
+		return fmt.Errorf("status.hardwareData: %w", err)
+	}
+	second, err := s.claim(ctx, "second")
+	if err != nil {
+		return err
+	}
+	if _, err := s.serve(ctx, second); err != nil {
+		return err
+	}
+	if *second.Status.BareMetalHost == *claim.Status.BareMetalHost {
+		return fmt.Errorf("two claims have machine %v", *claim.Status.BareMetalHost)
+	}
+	return nil
+}
+
+func explain(ctx context.Context, s *scene) error {
+	if s.controller.Spoil == nil {
+		return fmt.Errorf("%w: no claim is known that cannot be satisfied", errSkip)
+	}
+	claim, err := s.claim(ctx, "machine", s.controller.Spoil)
+	if err != nil {
+		return err
+	}
+	return s.says(ctx, claim, bmov1alpha1.AssociatedCondition, metav1.ConditionFalse)
+}
+
+func permit(ctx context.Context, s *scene) error {
+	if err := s.edit(ctx, s.class, func() { s.class.Spec.NamespaceSelector = named("another") }); err != nil {
+		return err
+	}
+	if err := s.accepted(ctx, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	if err := s.stays(ctx, s.untouched(claim)); err != nil {
+		return err
+	}
+	if err := s.says(ctx, claim, bmov1alpha1.AssociatedCondition, metav1.ConditionFalse); err != nil {
+		return err
+	}
+	if err := s.edit(ctx, s.class, func() { s.class.Spec.NamespaceSelector = named(s.namespace) }); err != nil {
+		return err
+	}
+	_, err = s.serve(ctx, claim)
+	return err
+}
+
+// another is a controller that the suite plays: it answers nothing.
+const (
+	another          = "conformance.example.com/another"
+	anotherFinalizer = "hostclaim.metal3.io/conformance.example.com.another"
+)
+
+// addAnother creates a class of another controller, which accepts it.
+func (s *scene) addAnother(ctx context.Context) (*hostclaimv1.HostClaimClass, error) {
+	class := s.newClass(another)
+	class.Name += "-another"
+	if err := s.client.Create(ctx, class); err != nil {
+		return nil, err
+	}
+	return class, s.acceptFor(ctx, class)
+}
+
+// acceptFor does what the controller of a class does that does not run.
+func (s *scene) acceptFor(ctx context.Context, class *hostclaimv1.HostClaimClass) error {
+	before := class.DeepCopy()
+	meta.SetStatusCondition(&class.Status.Conditions, metav1.Condition{
+		Type: hostclaimv1.AcceptedCondition, Status: metav1.ConditionTrue, Reason: hostclaimv1.AcceptedReason,
+		ObservedGeneration: class.Generation,
+	})
+	return s.client.Status().Patch(ctx, class, client.MergeFrom(before))
+}
+
+func leave(ctx context.Context, s *scene) error {
+	class, err := s.addAnother(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { s.note(client.IgnoreNotFound(s.client.Delete(ctx, class))) }()
+	others := map[string]func(*bmov1alpha1.HostClaim){
+		"of-another-class": func(c *bmov1alpha1.HostClaim) { c.Labels[infrav1.ClassLabel] = class.Name },
+		"taken-by-another": func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{anotherFinalizer} },
+	}
+	if !s.isBareMetal() {
+		others["without-class"] = func(c *bmov1alpha1.HostClaim) { delete(c.Labels, infrav1.ClassLabel) }
+		others["with-a-server"] = func(c *bmov1alpha1.HostClaim) {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.BoundClaimUIDAnnotation, "before")
+		}
+	}
+	var claims []*bmov1alpha1.HostClaim
+	for name, change := range others {
+		claim, err := s.claim(ctx, name, change)
+		if err != nil {
+			return err
+		}
+		claims = append(claims, claim)
+	}
+	err = s.stays(ctx, func(ctx context.Context) error {
+		for _, claim := range claims {
+			if err := s.untouched(claim)(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, claim := range claims {
+		gone := s.edit(ctx, claim, func() { controllerutil.RemoveFinalizer(claim, anotherFinalizer) })
+		err = errors.Join(err, gone)
+	}
+	return err
+}
+
+// lock gives a claim to another class in the moment in which the controller puts its finalizer on it.
+func lock(ctx context.Context, s *scene) error {
+	class, err := s.addAnother(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { s.note(client.IgnoreNotFound(s.client.Delete(ctx, class))) }()
+	changed := false
+	s.proxy.onCall(func(c call) {
+		if changed || !c.writes() || !c.on("hostclaims", s.namespace, "machine") || !strings.Contains(string(c.body), s.controller.Finalizer) {
+			return
+		}
+		changed = true
+		claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "machine"}}
+		s.note(s.edit(ctx, claim, func() { claim.Labels[infrav1.ClassLabel] = class.Name }))
+	})
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	err = s.await(ctx, "a change of class while the finalizer is put on", func(ctx context.Context) error {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		if claim.Labels[infrav1.ClassLabel] != class.Name {
+			return fmt.Errorf("the controller has not written the finalizer %s", s.controller.Finalizer)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.stays(ctx, s.untouched(claim)); err != nil {
+		return fmt.Errorf("%w, although its class had changed since it was read: lock the write on resourceVersion", err)
+	}
+	return nil
+}
+
+func synchronize(ctx context.Context, s *scene) error {
+	claim, err := s.claim(ctx, "machine", func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Name = "late" })
+	if err != nil {
+		return err
+	}
+	if err := s.says(ctx, claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionFalse); err != nil {
+		return err
+	}
+	if err := s.client.Create(ctx, bootSecret(s.namespace, "late")); err != nil {
+		return err
+	}
+	before, err := s.serve(ctx, claim)
+	if err != nil {
+		return err
+	}
+	err = s.edit(ctx, claim, func() {
+		claim.Spec.Image.URL = "https://images.example.com/second.raw"
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.RebuildAnnotation, "second")
+	})
+	if err != nil {
+		return err
+	}
+	after, err := s.serve(ctx, claim)
+	if err != nil {
+		return err
+	}
+	if before.Name != after.Name {
+		return fmt.Errorf("a claim went from machine %s to %s as its image was changed", before.Name, after.Name)
+	}
+	return nil
+}
+
+func confine(ctx context.Context, s *scene) error {
+	elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-of-others-"}}
+	if err := s.client.Create(ctx, elsewhere); err != nil {
+		return err
+	}
+	if err := s.client.Create(ctx, bootSecret(elsewhere.Name, "theirs")); err != nil {
+		return err
+	}
+	claim, err := s.claim(ctx, "machine", func(c *bmov1alpha1.HostClaim) {
+		c.Spec.UserData = &corev1.SecretReference{Namespace: elsewhere.Name, Name: "theirs"}
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.says(ctx, claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionFalse); err != nil {
+		return err
+	}
+	return s.stays(ctx, func(context.Context) error {
+		for _, c := range s.proxy.seen() {
+			if err := confined(c, elsewhere.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// confined returns why a call is one too many, if a namespace is another's.
+func confined(c call, theirs string) error {
+	switch {
+	case c.Resource != "secrets" || c.metadataOnly || c.writes():
+		return nil
+	case c.Namespace == theirs:
+		return fmt.Errorf("%s of Secret %q in namespace %s, which is another's: refuse the reference", c.Verb, c.Name, c.Namespace)
+	case c.Namespace == "" && c.LabelSelector == "":
+		return fmt.Errorf("%s of the Secrets of all namespaces: read those that claims name", c.Verb)
+	default:
+		return nil
+	}
+}
+
+func power(ctx context.Context, s *scene) error {
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	if _, err := s.serve(ctx, claim); err != nil {
+		return err
+	}
+	for _, on := range []bool{false, true} {
+		if err := s.edit(ctx, claim, func() { claim.Spec.PoweredOn = on }); err != nil {
+			return err
+		}
+		err := s.await(ctx, fmt.Sprintf("status.poweredOn=%t", on), func(ctx context.Context) error {
+			if err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+				return err
+			}
+			if claim.Status.PoweredOn != on {
+				return fmt.Errorf("it is %t", claim.Status.PoweredOn)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err = s.serve(ctx, claim)
+	return err
+}
+
+// setPaused pauses a claim, as the provider does with the claims of a Cluster that is paused, or ends that.
+func (s *scene) setPaused(ctx context.Context, claim *bmov1alpha1.HostClaim, on bool) error {
+	return s.edit(ctx, claim, func() {
+		if on {
+			metav1.SetMetaDataAnnotation(&claim.ObjectMeta, "cluster.x-k8s.io/paused", "")
+		} else {
+			delete(claim.Annotations, "cluster.x-k8s.io/paused")
+		}
+	})
+}
+
+func pause(ctx context.Context, s *scene) error {
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	before, err := s.serve(ctx, claim)
+	if err != nil {
+		return err
+	}
+	if err := s.setPaused(ctx, claim, true); err != nil {
+		return err
+	}
+	if err := s.client.Delete(ctx, claim); err != nil {
+		return err
+	}
+	err = s.stays(ctx, func(ctx context.Context) error {
+		machines, err := s.machinesOf(ctx, claim.UID)
+		if err != nil {
+			return err
+		}
+		if len(machines) != 1 || machines[0] != before {
+			return fmt.Errorf("a paused claim had machine %v, and has %v", before, machines)
+		}
+		return client.IgnoreNotFound(s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim))
+	})
+	if err != nil {
+		return err
+	}
+	return s.setPaused(ctx, claim, false)
+}
+
+func keep(ctx context.Context, s *scene) error {
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	before, err := s.serve(ctx, claim)
+	if err != nil {
+		return err
+	}
+	for _, change := range []func() error{
+		func() error {
+			return s.edit(ctx, s.class, func() { s.class.Spec.NamespaceSelector = named("another") })
+		},
+		func() error { return s.client.Delete(ctx, s.class) },
+		func() error {
+			s.class = s.newClass(another)
+			return errors.Join(s.client.Create(ctx, s.class), s.acceptFor(ctx, s.class))
+		},
+	} {
+		if err := change(); err != nil {
+			return err
+		}
+		err := s.stays(ctx, func(ctx context.Context) error {
+			machines, err := s.machinesOf(ctx, claim.UID)
+			if err == nil && (len(machines) != 1 || machines[0] != before) {
+				err = fmt.Errorf("a claim had machine %v, and has %v", before, machines)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move takes a claim away as clusterctl does: it is paused, and leaves without its finalizers.
+func move(ctx context.Context, s *scene) error {
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	before, err := s.serve(ctx, claim)
+	if err != nil {
+		return err
+	}
+	if err := s.setPaused(ctx, claim, true); err != nil {
+		return err
+	}
+	if err := s.edit(ctx, claim, func() { claim.Finalizers = nil }); err != nil {
+		return err
+	}
+	if err := s.client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if _, err := s.claim(ctx, "stranger"); err != nil {
+		return err
+	}
+	return s.stays(ctx, func(ctx context.Context) error {
+		machines, err := s.controller.Machines(ctx)
+		if err != nil {
+			return err
+		}
+		for _, machine := range machines {
+			if machine.Name == before.Name && machine == before {
+				return nil
+			}
+		}
+		return fmt.Errorf("machine %s of a claim that was moved away was not kept as it was", before.Name)
+	})
+}
+
+func release(ctx context.Context, s *scene) error {
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	if _, err := s.serve(ctx, claim); err != nil {
+		return err
+	}
+	if err := s.release(ctx, claim); err != nil {
+		return err
+	}
+	again, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	_, err = s.serve(ctx, again)
+	return err
+}

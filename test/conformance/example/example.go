@@ -1,0 +1,287 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package example is a small controller of HostClaims that passes the conformance suite, to begin another one from.
+// What it gives are ConfigMaps, which stand for the machines of a cloud.
+package example
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
+)
+
+// Controller answers the claims of classes with controllerName compute.example.com/machines. Its classes name the size
+// of their machines.
+func Controller() hostclass.Controller {
+	return hostclass.Controller{
+		Name: "compute.example.com/machines", Finalizer: "hostclaim.metal3.io/compute.example.com.machines",
+		Check: func(parameters *runtime.RawExtension) error {
+			if parameters == nil || string(parameters.Raw) != `{"size":"small"}` {
+				return errors.New(`parameters have no size: write size: small`)
+			}
+			return nil
+		},
+	}
+}
+
+// Reconciler gives machines to claims. Its client must read Secrets and machines from the API server, not from a cache.
+type Reconciler struct {
+	Client client.Client
+	// Cloud is the namespace of the machines.
+	Cloud string
+}
+
+// SetupWithManager adds the controllers of claims and of classes.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named("claims").For(&bmov1alpha1.HostClaim{}).
+		Watches(&hostclaimv1.HostClaimClass{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfClass)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.claimsBeside), builder.OnlyMetadata).
+		Complete(r)
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("classes").For(&hostclaimv1.HostClaimClass{}).Complete(&classes{r.Client})
+}
+
+func (r *Reconciler) claimsOfClass(ctx context.Context, class client.Object) []ctrl.Request {
+	return r.claims(ctx, client.MatchingLabels{infrav1.ClassLabel: class.GetName()})
+}
+
+func (r *Reconciler) claimsBeside(ctx context.Context, secret client.Object) []ctrl.Request {
+	return r.claims(ctx, client.InNamespace(secret.GetNamespace()))
+}
+
+func (r *Reconciler) claims(ctx context.Context, of client.ListOption) (requests []ctrl.Request) {
+	claims := &bmov1alpha1.HostClaimList{}
+	if err := r.Client.List(ctx, claims, of); err != nil {
+		return nil
+	}
+	for i := range claims.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&claims.Items[i])})
+	}
+	return requests
+}
+
+// Reconcile answers a claim.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim := &bmov1alpha1.HostClaim{}
+	if err := r.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if metav1.HasAnnotation(claim.ObjectMeta, clusterv1.PausedAnnotation) {
+		return ctrl.Result{}, nil
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.reconcileDelete(ctx, claim)
+	}
+	verdict, err := r.judge(ctx, claim)
+	if err != nil || !verdict.Answers {
+		return ctrl.Result{}, err
+	}
+	before := claim.DeepCopy()
+	r.answer(ctx, claim, verdict, &err)
+	if !equality.Semantic.DeepEqual(before.Status, claim.Status) {
+		err = errors.Join(err, r.Client.Status().Patch(ctx, claim, client.MergeFrom(before)))
+	}
+	return ctrl.Result{}, err
+}
+
+// judge asks whether the claim is this controller's.
+func (r *Reconciler) judge(ctx context.Context, claim *bmov1alpha1.HostClaim) (hostclass.Verdict, error) {
+	var class *hostclaimv1.HostClaimClass
+	if name := hostclass.Name(claim); name != "" {
+		class = &hostclaimv1.HostClaimClass{}
+		if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, class); apierrors.IsNotFound(err) {
+			class = nil
+		} else if err != nil {
+			return hostclass.Verdict{}, err
+		}
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: claim.Namespace}, namespace); err != nil {
+		return hostclass.Verdict{}, err
+	}
+	return Controller().Judge(claim, class, namespace.Labels), nil
+}
+
+// answer gives the claim its machine, and sets its status. What it has, it keeps, although its class permits it no more.
+func (r *Reconciler) answer(ctx context.Context, claim *bmov1alpha1.HostClaim, verdict hostclass.Verdict, failed *error) {
+	taken := controllerutil.ContainsFinalizer(claim, Controller().Finalizer)
+	if verdict.Reason != "" {
+		kind := bmov1alpha1.AssociatedCondition
+		if taken {
+			kind = bmov1alpha1.SynchronizedCondition
+		}
+		set(claim, kind, metav1.ConditionFalse, verdict.Reason, verdict.Message)
+		return
+	}
+	if !taken {
+		if *failed = r.take(ctx, claim); *failed != nil {
+			return
+		}
+	}
+	machine, err := r.machine(ctx, claim)
+	if err != nil {
+		*failed = err
+		return
+	}
+	r.publish(ctx, claim, machine, failed)
+}
+
+// take puts the finalizer on the claim as it was judged: before all else.
+func (r *Reconciler) take(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	before := claim.DeepCopy()
+	controllerutil.AddFinalizer(claim, Controller().Finalizer)
+	return r.Client.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// reconcileDelete erases the machine, frees it, and lets the claim go.
+func (r *Reconciler) reconcileDelete(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	if !controllerutil.ContainsFinalizer(claim, Controller().Finalizer) {
+		return nil
+	}
+	machines := &corev1.ConfigMapList{}
+	if err := r.Client.List(ctx, machines, client.InNamespace(r.Cloud), client.MatchingLabels{ClaimLabel: string(claim.UID)}); err != nil {
+		return err
+	}
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		before := machine.DeepCopy()
+		delete(machine.Labels, ClaimLabel)
+		machine.Data = nil
+		if err := r.Client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
+			return err
+		}
+	}
+	before := claim.DeepCopy()
+	controllerutil.RemoveFinalizer(claim, Controller().Finalizer)
+	return client.IgnoreNotFound(r.Client.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+// ClaimLabel on a machine is the UID of its claim.
+const ClaimLabel = "compute.example.com/claim"
+
+// NewMachine is the machine of a claim before it exists.
+func NewMachine(cloud string, claim *bmov1alpha1.HostClaim) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: cloud, Name: string(claim.UID), Labels: map[string]string{ClaimLabel: string(claim.UID)},
+	}}
+}
+
+// machine is that of the claim. Its name tells whose it is, so that it is found again by a controller that has died.
+func (r *Reconciler) machine(ctx context.Context, claim *bmov1alpha1.HostClaim) (*corev1.ConfigMap, error) {
+	machine := NewMachine(r.Cloud, claim)
+	if claim.Status.BareMetalHost != nil {
+		machine.Name = claim.Status.BareMetalHost.Name
+	}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), machine)
+	if apierrors.IsNotFound(err) {
+		err = r.Client.Create(ctx, machine)
+	}
+	return machine, err
+}
+
+// publish boots the machine as the claim wants it, and reports what came of it.
+func (r *Reconciler) publish(ctx context.Context, claim *bmov1alpha1.HostClaim, machine *corev1.ConfigMap, failed *error) {
+	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: machine.Namespace, Name: machine.Name}
+	set(claim, bmov1alpha1.AssociatedCondition, metav1.ConditionTrue, "MachineGiven", "")
+	hardware := &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{
+		Namespace: claim.Namespace, Name: claim.Name,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, bmov1alpha1.GroupVersion.WithKind("HostClaim"))},
+	}}
+	if err := r.Client.Create(ctx, hardware); err != nil && !apierrors.IsAlreadyExists(err) {
+		*failed = err
+		return
+	}
+	claim.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: hardware.Namespace, Name: hardware.Name}
+	secret, err := r.userData(ctx, claim)
+	if err != nil {
+		set(claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionFalse, bmov1alpha1.BadUserDataSecretReason, err.Error())
+		set(claim, infrav1.ReadyCondition, metav1.ConditionFalse, bmov1alpha1.BadUserDataSecretReason, err.Error())
+		return
+	}
+	before := machine.DeepCopy()
+	machine.Data = map[string]string{"on": strconv.FormatBool(claim.Spec.PoweredOn), "userData": string(secret)}
+	if claim.Spec.Image != nil {
+		machine.Data["image"] = claim.Spec.Image.URL
+	}
+	if *failed = r.Client.Patch(ctx, machine, client.MergeFrom(before)); *failed != nil {
+		return
+	}
+	claim.Status.PoweredOn = claim.Spec.PoweredOn
+	set(claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionTrue, bmov1alpha1.ConfigurationSyncedReason, "")
+	set(claim, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+}
+
+// userData is what the machine boots with.
+func (r *Reconciler) userData(ctx context.Context, claim *bmov1alpha1.HostClaim) ([]byte, error) {
+	reference := claim.Spec.UserData
+	if reference == nil {
+		return nil, nil
+	}
+	if reference.Namespace != "" && reference.Namespace != claim.Namespace {
+		return nil, fmt.Errorf("userData names namespace %s: create the Secret in the namespace of the claim", reference.Namespace)
+	}
+	secret := &corev1.Secret{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: reference.Name}, secret); err != nil {
+		return nil, fmt.Errorf("user data: %w", err)
+	}
+	return secret.Data["value"], nil
+}
+
+// set sets a condition about the claim as it is now.
+func set(claim *bmov1alpha1.HostClaim, kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: claim.Generation,
+	})
+}
+
+// classes reports whether the classes of the controller are accepted.
+type classes struct{ client client.Client }
+
+// Reconcile writes the condition Accepted of a class.
+func (c *classes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	class := &hostclaimv1.HostClaimClass{}
+	if err := c.client.Get(ctx, req.NamespacedName, class); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	before := class.DeepCopy()
+	if class.Spec.ControllerName != Controller().Name ||
+		!meta.SetStatusCondition(&class.Status.Conditions, Controller().Accept(class)) {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, c.client.Status().Patch(ctx, class, client.MergeFrom(before))
+}
