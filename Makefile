@@ -45,7 +45,7 @@ GINKGO_TIMEOUT ?= 2h
 ARTIFACTS ?= $(CURDIR)/out/capi-e2e
 # Packages of module test that need an API server. The benchmarks and e2e are not among them: they take longer than
 # all others together.
-API_TESTS := api conformance data hostclaim instances machine model/served neighbours onboard plugin rbac remediation standalone tenant withoutlocalhosts
+API_TESTS := api conformance data hostclaim instances machine model/served neighbours onboard plugin rbac remediation standalone tenant tools/hostclaim-conformance withoutlocalhosts
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e|tools/bench)(/|$$)
 
 # What docker-build calls the images and release names. IMAGE_DIGESTS are the digests to name

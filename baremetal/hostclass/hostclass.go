@@ -100,7 +100,7 @@ func Name(claim *bmov1alpha1.HostClaim) string { return claim.Labels[infrav1.Cla
 // Judge returns the verdict about a claim. Class is the one that the claim names, nil if that does not exist;
 // namespace are the labels of the namespace of the claim.
 func (c Controller) Judge(claim *bmov1alpha1.HostClaim, class *hostclaimv1.HostClaimClass, namespace map[string]string) Verdict {
-	other, taken := c.takenByOther(claim), c.taken(claim)
+	other, taken := c.takenByOther(claim), c.Holds(claim)
 	switch {
 	case other && !taken:
 		return Verdict{}
@@ -168,8 +168,8 @@ func refused(reason, format string, values ...any) Verdict {
 	return Verdict{Answers: true, Reason: reason, Message: fmt.Sprintf(format, values...)}
 }
 
-// taken reports whether the controller has begun to answer the claim.
-func (c Controller) taken(claim *bmov1alpha1.HostClaim) bool {
+// Holds reports whether the controller has begun to answer the claim.
+func (c Controller) Holds(claim *bmov1alpha1.HostClaim) bool {
 	return slices.Contains(claim.Finalizers, c.Finalizer) || c.isBareMetal() && marked(claim) && !c.takenByOther(claim)
 }
 

@@ -184,7 +184,6 @@ func sample(t *testing.T, wrong func(of client.WithWatch, cloud string) client.C
 		Parameters: `{"size":"small"}`, WrongParameters: `{"size":"boundless"}`,
 		Start: func(ctx context.Context, config *rest.Config) error {
 			options := managerOptions()
-			options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}
 			options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 				right, err := client.NewWithWatch(config, options)
 				if err != nil || wrong == nil {
@@ -192,11 +191,8 @@ func sample(t *testing.T, wrong func(of client.WithWatch, cloud string) client.C
 				}
 				return wrong(right, cloud), nil
 			}
-			mgr, err := ctrl.NewManager(config, options)
+			mgr, err := example.NewManager(config, cloud, options)
 			if err != nil {
-				return err
-			}
-			if err := (&example.Reconciler{Client: mgr.GetClient(), Cloud: cloud}).SetupWithManager(mgr); err != nil {
 				return err
 			}
 			return mgr.Start(ctx)

@@ -25,7 +25,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
@@ -64,7 +63,8 @@ func (r *Reconciler) begun(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// giveUp drops the intent of a claim that may get no host by its class.
+// giveUp drops the intent of a claim that may get no host by its class. Of one that is another controller's it reports
+// nothing.
 func (r *Reconciler) giveUp(ctx context.Context, s *scope) error {
 	r.Pool.Leave(keyOf(s.claim))
 	if binding.RecordOf(s.claim) == binding.Intended {
@@ -73,6 +73,7 @@ func (r *Reconciler) giveUp(ctx context.Context, s *scope) error {
 		}
 	}
 	s.waits.bind = s.classWait()
+	s.finished = s.class.Reason == infrav1.AnsweredByOtherReason
 	return nil
 }
 
@@ -85,7 +86,7 @@ func Serves(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostCl
 // withheld reports whether a claim gets no host by its class, and is not ours yet: another controller may answer it as
 // soon as the class is mended.
 func withheld(claim *bmov1alpha1.HostClaim, verdict hostclass.Verdict) bool {
-	return verdict.Reason != "" && !controllerutil.ContainsFinalizer(claim, infrav1.HostClaimFinalizer) && !binding.BoundBefore(claim)
+	return verdict.Reason != "" && !hostclass.BareMetal().Holds(claim)
 }
 
 func judge(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) (hostclass.Verdict, error) {

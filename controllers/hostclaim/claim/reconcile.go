@@ -127,7 +127,7 @@ type scope struct {
 	notes    []string                     // what the owner should know of a host that is in step
 	waits    struct{ bind, sync, publish, release binding.Wait }
 	wake     time.Time // when to look again; zero for not before an event
-	finished bool      // the claim goes, and nothing is left to report
+	finished bool      // nothing is left to report: the claim goes, or is another controller's
 }
 
 // Reconcile brings one HostClaim a step closer to its spec.

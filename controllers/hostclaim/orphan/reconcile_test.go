@@ -28,7 +28,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -36,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
@@ -151,17 +151,18 @@ func TestWhatWakesAHost(t *testing.T) {
 		})
 	}
 	for name, tt := range map[string]struct {
-		before, after types.UID
-		want          bool
+		change func(*bmov1alpha1.HostClaim)
+		want   bool
 	}{
-		"a claim that changes":                                 {"u", "u", false},
-		"a claim that was replaced while the watch was broken": {"u", "v", true},
+		"a claim that changes":                                 {func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true }, false},
+		"a claim that was replaced while the watch was broken": {func(c *bmov1alpha1.HostClaim) { c.UID = "v" }, true},
+		"a claim that names another class":                     {func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.ClassLabel: "large"} }, true},
 	} {
-		claim := func(uid types.UID) *bmov1alpha1.HostClaim {
-			return &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: uid}}
-		}
 		t.Run(name, func(t *testing.T) {
-			expect.Equal(t, tt.want, comesOrGoes().Update(event.UpdateEvent{ObjectOld: claim(tt.before), ObjectNew: claim(tt.after)}))
+			before := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
+			after := before.DeepCopy()
+			tt.change(after)
+			expect.Equal(t, tt.want, comesOrGoes().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}))
 		})
 	}
 }

@@ -34,8 +34,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
@@ -86,7 +88,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 //	what changes                              which hosts
 //	a host that names a claim or has traces   itself
 //	a claim comes, goes or is replaced, or    those that name it, or have its traces
-//	its status or record drops a host
+//	its status or record drops a host, or
+//	its class is another one
+//	a HostClaimClass                          those that name a claim of that class
 //	rights on Secrets of a namespace          those that are being released there, see SecretToHosts
 //
 // The end of a grace wakes a host besides.
@@ -94,6 +98,7 @@ func (r *Reconciler) Watches() []watch.Row {
 	return []watch.Row{
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: &handler.EnqueueRequestForObject{}, Predicates: []predicate.Predicate{ours()}},
 		{Object: &bmov1alpha1.HostClaim{}, Handler: handler.EnqueueRequestsFromMapFunc(r.claimToHosts), Predicates: []predicate.Predicate{comesOrGoes()}},
+		{Object: &hostclaimv1.HostClaimClass{}, Handler: handler.EnqueueRequestsFromMapFunc(r.classToHosts)},
 	}
 }
 
@@ -112,7 +117,7 @@ func ours() predicate.Predicate {
 }
 
 // comesOrGoes lets claims through that are created, deleted, or replaced while the watch was broken, and
-// those whose status or record ceases to name or intend a host.
+// those whose status or record ceases to name or intend a host, or that name another class.
 func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -124,7 +129,7 @@ func comesOrGoes() predicate.Predicate {
 			was, is := before.Status.BareMetalHost, after.Status.BareMetalHost
 			intended, _ := binding.LastIntent(before)
 			intends, _ := binding.LastIntent(after)
-			return before.UID != after.UID || (was != nil && !equality.Semantic.DeepEqual(was, is)) ||
+			return before.UID != after.UID || hostclass.Name(before) != hostclass.Name(after) || (was != nil && !equality.Semantic.DeepEqual(was, is)) ||
 				(binding.RecordOf(before) == binding.Intended && binding.RecordOf(after) != binding.Intended) ||
 				(intended.UID != "" && intended.Host != intends.Host)
 		},
@@ -138,6 +143,13 @@ func (r *Reconciler) claimToHosts(ctx context.Context, object client.Object) (ou
 		out = append(out, watch.RequestsFor(ctx, r.Client, &bmov1alpha1.BareMetalHostList{}, client.MatchingFields{hostsByTrace: value})...)
 	}
 	return out
+}
+
+// classToHosts wakes the hosts that name a claim of a class: one that gets no server by it leaves them to their administrator.
+func (r *Reconciler) classToHosts(ctx context.Context, class client.Object) []reconcile.Request {
+	return watch.RequestsFrom(ctx, r.Client, &bmov1alpha1.HostClaimList{}, func(claim *bmov1alpha1.HostClaim) []reconcile.Request {
+		return r.claimToHosts(ctx, claim)
+	}, client.MatchingLabels{infrav1.ClassLabel: class.GetName()})
 }
 
 // SecretToHosts wakes the hosts of a namespace that are being released and may have waited for rights

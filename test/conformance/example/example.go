@@ -31,6 +31,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -62,6 +64,21 @@ type Reconciler struct {
 	Client client.Client
 	// Cloud is the namespace of the machines.
 	Cloud string
+}
+
+// NewManager returns a manager with the controllers, which is ready to start. Options are what a caller wants beside.
+func NewManager(config *rest.Config, cloud string, options ctrl.Options) (ctrl.Manager, error) {
+	options.Scheme = runtime.NewScheme()
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, bmov1alpha1.AddToScheme, hostclaimv1.AddToScheme)
+	if err := kinds.AddToScheme(options.Scheme); err != nil {
+		return nil, err
+	}
+	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return mgr, (&Reconciler{Client: mgr.GetClient(), Cloud: cloud}).SetupWithManager(mgr)
 }
 
 // SetupWithManager adds the controllers of claims and of classes.

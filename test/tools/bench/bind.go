@@ -29,6 +29,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
@@ -91,11 +93,27 @@ func started(ctx context.Context, r *run, do func(context.Context, *bindBench) e
 	if b.room, err = openRoom(ctx, r.server); err != nil {
 		return err
 	}
+	if b.room.class, err = b.addClass(ctx); err != nil {
+		return err
+	}
 	if err := b.startManager(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.manager.Stop()) }()
 	return do(ctx, b)
+}
+
+// addClass makes the class of the claims, and returns its labels; none without one.
+func (b *bindBench) addClass(ctx context.Context) (map[string]string, error) {
+	if b.run.class == "" {
+		return nil, nil //nolint:nilnil // they have none
+	}
+	return map[string]string{infrav1.ClassLabel: b.run.class}, b.Create(ctx, &hostclaimv1.HostClaimClass{
+		ObjectMeta: metav1.ObjectMeta{Name: b.run.class},
+		Spec: hostclaimv1.HostClaimClassSpec{
+			ControllerName: hostclaimv1.BareMetalControllerName, NamespaceSelector: &metav1.LabelSelector{},
+		},
+	})
 }
 
 // startManager starts the hostclaim manager with its default flags and the rights of its account.
@@ -156,6 +174,8 @@ type room struct {
 	*site.Site
 	// claimed and freed note what happens to claims and to hosts.
 	claimed, freed *site.Timeline
+	// class are the labels of claims, which name their class; nil for none.
+	class map[string]string
 }
 
 // openRoom prepares the cluster of the server: namespaces, a policy that admits every
@@ -229,9 +249,9 @@ func (r *room) see(object any, now time.Time) {
 
 // newClaim is a claim for a host with the labels; it asks for no image and no
 // power, so that what is measured is its bind.
-func newClaim(prefix string, n int, labels map[string]string) *bmov1alpha1.HostClaim {
+func (r *room) newClaim(prefix string, n int, labels map[string]string) *bmov1alpha1.HostClaim {
 	return &bmov1alpha1.HostClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: tenant(n), Name: fmt.Sprintf("%s-%05d", prefix, n)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant(n), Name: fmt.Sprintf("%s-%05d", prefix, n), Labels: r.class},
 		Spec:       bmov1alpha1.HostClaimSpec{HostSelector: bmov1alpha1.HostSelector{MatchLabels: labels}},
 	}
 }
@@ -242,7 +262,7 @@ func (r *room) addClaims(ctx context.Context, prefix string, count int, labels m
 	keys := make([]types.NamespacedName, count)
 	begun := time.Now()
 	err := site.InParallel(ctx, 0, count, func(ctx context.Context, n int) error {
-		claim := newClaim(prefix, n, labels)
+		claim := r.newClaim(prefix, n, labels)
 		keys[n] = client.ObjectKeyFromObject(claim)
 		return r.Create(ctx, claim)
 	})
@@ -301,7 +321,7 @@ func (b *bindBench) compared(ctx context.Context, small *bindBench, size int) er
 func (b *bindBench) inTurn(ctx context.Context, other *bindBench, prefix string, count int) (all [2][]time.Duration, err error) {
 	for n := range count {
 		for i, at := range []*bindBench{b, other} {
-			took, err := at.one(ctx, newClaim(prefix, n, nil), bound)
+			took, err := at.one(ctx, at.newClaim(prefix, n, nil), bound)
 			if err != nil {
 				return all, err
 			}
@@ -330,7 +350,7 @@ func (b *bindBench) inVain(ctx context.Context, size int) error {
 	var all []time.Duration
 	spent, err := b.costOf(ctx, b.Site, b.explained, func(ctx context.Context) error {
 		for n := range b.explained {
-			claim := newClaim(fmt.Sprintf("none-%d", size), n, map[string]string{"rack": "nowhere"})
+			claim := b.newClaim(fmt.Sprintf("none-%d", size), n, map[string]string{"rack": "nowhere"})
 			took, err := b.one(ctx, claim, explained)
 			if err == nil {
 				err = b.Delete(ctx, claim)

@@ -87,6 +87,8 @@ type options struct {
 	size string
 	// idleFor is how long to watch an idle manager; 0 leaves it to the size.
 	idleFor time.Duration
+	// class is the name of a class of servers that the claims of bind have; empty for none.
+	class string
 	// managerArgs go to the managers as they are.
 	managerArgs []string
 	// rollout are the flags of that scenario alone.
@@ -110,6 +112,7 @@ func main() {
 	fs := flag.CommandLine
 	fs.StringVar(&o.size, "size", "full", "One of full, medium, small; small is to see that it works.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long to watch an idle manager; 0 leaves it to the size.")
+	fs.StringVar(&o.class, "class", "", "Scenario bind: give the claims a class of servers of this name.")
 	jsonPath := fs.String("json", "", "File for the figures as JSON; without it they follow the table.")
 	compare := fs.String("compare", "", "File with the JSON of an earlier run: what has changed since follows the table.")
 	o.rollout.add(fs)
