@@ -21,17 +21,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 )
 
 // testCase is one rule of the contract.
@@ -39,8 +43,6 @@ type testCase struct {
 	name, rule string
 	play       func(context.Context, *scene) error
 }
-
-const readyCondition = infrav1.ReadyCondition
 
 // cases are the rules of docs/host-classes.md.
 func cases() []testCase {
@@ -90,18 +92,36 @@ func accept(ctx context.Context, s *scene) error {
 		return nil
 	}
 	right := s.class.Spec.Parameters
-	for _, step := range []struct {
-		parameters *runtime.RawExtension
-		want       metav1.ConditionStatus
-	}{{&runtime.RawExtension{Raw: []byte(s.controller.WrongParameters)}, metav1.ConditionFalse}, {right, metav1.ConditionTrue}} {
-		if err := s.edit(ctx, s.class, func() { s.class.Spec.Parameters = step.parameters }); err != nil {
-			return err
-		}
-		if err := s.accepted(ctx, step.want); err != nil {
-			return err
-		}
+	wrong := &runtime.RawExtension{Raw: []byte(s.controller.WrongParameters)}
+	if err := s.edit(ctx, s.class, func() { s.class.Spec.Parameters = wrong }); err != nil {
+		return err
 	}
-	return nil
+	if err := s.accepted(ctx, metav1.ConditionFalse); err != nil {
+		return err
+	}
+	claim, err := s.claim(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	if err := s.refused(ctx, claim); err != nil {
+		return err
+	}
+	if err := s.edit(ctx, s.class, func() { s.class.Spec.Parameters = right }); err != nil {
+		return err
+	}
+	if err := s.accepted(ctx, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	_, err = s.serve(ctx, claim)
+	return err
+}
+
+// refused waits until a claim says why it gets nothing, and sees that it gets nothing.
+func (s *scene) refused(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	if err := s.says(ctx, claim, bmov1alpha1.AssociatedCondition, metav1.ConditionFalse); err != nil {
+		return err
+	}
+	return s.stays(ctx, s.untouched(claim))
 }
 
 func bind(ctx context.Context, s *scene) error {
@@ -115,6 +135,24 @@ func bind(ctx context.Context, s *scene) error {
 	if !claim.Status.PoweredOn {
 		return errors.New("status.poweredOn is false of a claim that is Ready")
 	}
+	if err := s.published(ctx, claim); err != nil {
+		return err
+	}
+	empty, err := s.claim(ctx, "without-image", func(c *bmov1alpha1.HostClaim) { c.Spec.Image, c.Spec.UserData = nil, nil })
+	if err != nil {
+		return err
+	}
+	if err := s.says(ctx, empty, bmov1alpha1.AvailableForProvisioningCondition, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	if empty.Status.BareMetalHost == nil || *empty.Status.BareMetalHost == *claim.Status.BareMetalHost {
+		return fmt.Errorf("one claim has machine %v, the other %v", claim.Status.BareMetalHost, empty.Status.BareMetalHost)
+	}
+	return nil
+}
+
+// published returns an error if a claim does not name HardwareData of its own.
+func (s *scene) published(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	published := claim.Status.HardwareData
 	if published == nil || published.Namespace != claim.Namespace {
 		return fmt.Errorf("status.hardwareData is %v: publish HardwareData in the namespace of the claim, and name it", published)
@@ -123,15 +161,8 @@ func bind(ctx context.Context, s *scene) error {
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: published.Namespace, Name: published.Name}, hardware); err != nil {
 		return fmt.Errorf("status.hardwareData: %w", err)
 	}
-	second, err := s.claim(ctx, "second")
-	if err != nil {
-		return err
-	}
-	if _, err := s.serve(ctx, second); err != nil {
-		return err
-	}
-	if *second.Status.BareMetalHost == *claim.Status.BareMetalHost {
-		return fmt.Errorf("two claims have machine %v", *claim.Status.BareMetalHost)
+	if !claims.OwnedBy(hardware, claim.UID) || hardware.Spec.HardwareDetails == nil {
+		return fmt.Errorf("HardwareData %s is empty, or the claim is no owner of it: publish what the machine has, owned by the claim", hardware.Name)
 	}
 	return nil
 }
@@ -144,11 +175,21 @@ func explain(ctx context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	return s.says(ctx, claim, bmov1alpha1.AssociatedCondition, metav1.ConditionFalse)
+	if err := s.says(ctx, claim, bmov1alpha1.AssociatedCondition, metav1.ConditionFalse); err != nil {
+		return err
+	}
+	machines, err := s.machinesOf(ctx, claim.UID)
+	if len(machines) > 0 {
+		err = fmt.Errorf("a claim says that it has no machine, and has %v", machines)
+	}
+	return err
 }
 
 func permit(ctx context.Context, s *scene) error {
-	if err := s.edit(ctx, s.class, func() { s.class.Spec.NamespaceSelector = named("another") }); err != nil {
+	const tier = "conformance.example.com/tier"
+	if err := s.edit(ctx, s.class, func() {
+		s.class.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{tier: "gold"}}
+	}); err != nil {
 		return err
 	}
 	if err := s.accepted(ctx, metav1.ConditionTrue); err != nil {
@@ -161,10 +202,11 @@ func permit(ctx context.Context, s *scene) error {
 	if err := s.stays(ctx, s.untouched(claim)); err != nil {
 		return err
 	}
-	if err := s.says(ctx, claim, bmov1alpha1.AssociatedCondition, metav1.ConditionFalse); err != nil {
+	if err := s.refused(ctx, claim); err != nil {
 		return err
 	}
-	if err := s.edit(ctx, s.class, func() { s.class.Spec.NamespaceSelector = named(s.namespace) }); err != nil {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	if err := s.edit(ctx, ns, func() { ns.Labels[tier] = "gold" }); err != nil {
 		return err
 	}
 	_, err = s.serve(ctx, claim)
@@ -213,27 +255,46 @@ func leave(ctx context.Context, s *scene) error {
 			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.BoundClaimUIDAnnotation, "before")
 		}
 	}
-	var claims []*bmov1alpha1.HostClaim
+	var left []*bmov1alpha1.HostClaim
 	for name, change := range others {
 		claim, err := s.claim(ctx, name, change)
 		if err != nil {
 			return err
 		}
-		claims = append(claims, claim)
+		left = append(left, claim)
 	}
-	err = s.stays(ctx, func(ctx context.Context) error {
-		for _, claim := range claims {
-			if err := s.untouched(claim)(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	for _, claim := range claims {
+	own, err := s.claim(ctx, "own")
+	if err != nil {
+		return err
+	}
+	_, err = s.serve(ctx, own) // so that the controller has seen the others
+	if err == nil {
+		err = s.stays(ctx, s.allUntouched(left))
+	}
+	for _, claim := range left {
 		gone := s.edit(ctx, claim, func() { controllerutil.RemoveFinalizer(claim, anotherFinalizer) })
 		err = errors.Join(err, gone)
 	}
 	return err
+}
+
+// allUntouched is untouched for several claims, whose status is another controller's, too.
+func (s *scene) allUntouched(claims []*bmov1alpha1.HostClaim) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, claim := range claims {
+			if err := s.untouched(claim)(ctx); err != nil {
+				return err
+			}
+			now := &bmov1alpha1.HostClaim{}
+			if err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), now); err != nil {
+				return err
+			}
+			if len(now.Status.Conditions) > 0 || now.Status.BareMetalHost != nil {
+				return fmt.Errorf("HostClaim %s got a status, which is for another controller to write", claim.Name)
+			}
+		}
+		return nil
+	}
 }
 
 // lock gives a claim to another class in the moment in which the controller puts its finalizer on it.
@@ -243,14 +304,15 @@ func lock(ctx context.Context, s *scene) error {
 		return err
 	}
 	defer func() { s.note(client.IgnoreNotFound(s.client.Delete(ctx, class))) }()
-	changed := false
+	var once sync.Once
 	s.proxy.onCall(func(c call) {
-		if changed || !c.writes() || !c.on("hostclaims", s.namespace, "machine") || !strings.Contains(string(c.body), s.controller.Finalizer) {
+		if !c.writes() || !c.on("hostclaims", s.namespace, "machine") || !strings.Contains(string(c.body), s.controller.Finalizer) {
 			return
 		}
-		changed = true
-		claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "machine"}}
-		s.note(s.edit(ctx, claim, func() { claim.Labels[infrav1.ClassLabel] = class.Name }))
+		once.Do(func() {
+			claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "machine"}}
+			s.note(s.edit(ctx, claim, func() { claim.Labels[infrav1.ClassLabel] = class.Name }))
+		})
 	})
 	claim, err := s.claim(ctx, "machine")
 	if err != nil {
@@ -289,21 +351,30 @@ func synchronize(ctx context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	err = s.edit(ctx, claim, func() {
-		claim.Spec.Image.URL = "https://images.example.com/second.raw"
-		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.RebuildAnnotation, "second")
-	})
+	const second = "https://images.example.com/second.raw"
+	if err := s.edit(ctx, claim, func() { claim.Spec.Image.URL = second }); err != nil {
+		return err
+	}
+	if err := s.stays(ctx, s.hasStill(claim, before)); err != nil {
+		return fmt.Errorf("as the image was changed: %w: write it when annotation %s has a new text", err, infrav1.RebuildAnnotation)
+	}
+	err = s.edit(ctx, claim, func() { metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.RebuildAnnotation, "second") })
 	if err != nil {
 		return err
 	}
-	after, err := s.serve(ctx, claim)
-	if err != nil {
+	before.Image = second
+	return s.await(ctx, "the second image on machine "+before.Name, s.hasStill(claim, before))
+}
+
+// hasStill returns a check that fails if a claim has anything else than a machine.
+func (s *scene) hasStill(claim *bmov1alpha1.HostClaim, machine Machine) func(context.Context) error {
+	return func(ctx context.Context) error {
+		machines, err := s.machinesOf(ctx, claim.UID)
+		if err == nil && (len(machines) != 1 || machines[0] != machine) {
+			err = fmt.Errorf("a claim had machine %v, and has %v", machine, machines)
+		}
 		return err
 	}
-	if before.Name != after.Name {
-		return fmt.Errorf("a claim went from machine %s to %s as its image was changed", before.Name, after.Name)
-	}
-	return nil
 }
 
 func confine(ctx context.Context, s *scene) error {
@@ -314,14 +385,19 @@ func confine(ctx context.Context, s *scene) error {
 	if err := s.client.Create(ctx, bootSecret(elsewhere.Name, "theirs")); err != nil {
 		return err
 	}
-	claim, err := s.claim(ctx, "machine", func(c *bmov1alpha1.HostClaim) {
-		c.Spec.UserData = &corev1.SecretReference{Namespace: elsewhere.Name, Name: "theirs"}
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.says(ctx, claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionFalse); err != nil {
-		return err
+	theirs := &corev1.SecretReference{Namespace: elsewhere.Name, Name: "theirs"}
+	for name, change := range map[string]func(*bmov1alpha1.HostClaim){
+		"user-data":    func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = theirs },
+		"meta-data":    func(c *bmov1alpha1.HostClaim) { c.Spec.MetaData = theirs },
+		"network-data": func(c *bmov1alpha1.HostClaim) { c.Spec.NetworkData = theirs },
+	} {
+		claim, err := s.claim(ctx, name, change)
+		if err != nil {
+			return err
+		}
+		if err := s.says(ctx, claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionFalse); err != nil {
+			return err
+		}
 	}
 	return s.stays(ctx, func(context.Context) error {
 		for _, c := range s.proxy.seen() {
@@ -333,14 +409,15 @@ func confine(ctx context.Context, s *scene) error {
 	})
 }
 
-// confined returns why a call is one too many, if a namespace is another's.
+// confined returns an error if a call reads Secrets of a namespace that is another's.
 func confined(c call, theirs string) error {
+	selector, err := labels.Parse(c.LabelSelector)
 	switch {
 	case c.Resource != "secrets" || c.metadataOnly || c.writes():
 		return nil
 	case c.Namespace == theirs:
 		return fmt.Errorf("%s of Secret %q in namespace %s, which is another's: refuse the reference", c.Verb, c.Name, c.Namespace)
-	case c.Namespace == "" && c.LabelSelector == "":
+	case c.Namespace == "" && (err != nil || selector.Matches(labels.Set{})):
 		return fmt.Errorf("%s of the Secrets of all namespaces: read those that claims name", c.Verb)
 	default:
 		return nil
@@ -376,46 +453,71 @@ func power(ctx context.Context, s *scene) error {
 	return err
 }
 
-// setPaused pauses a claim, as the provider does with the claims of a Cluster that is paused, or ends that.
+// setPaused pauses a claim, as the provider does with the claims of a Cluster that is paused, or unpauses it.
 func (s *scene) setPaused(ctx context.Context, claim *bmov1alpha1.HostClaim, on bool) error {
 	return s.edit(ctx, claim, func() {
 		if on {
-			metav1.SetMetaDataAnnotation(&claim.ObjectMeta, "cluster.x-k8s.io/paused", "")
+			metav1.SetMetaDataAnnotation(&claim.ObjectMeta, clusterv1.PausedAnnotation, "")
 		} else {
-			delete(claim.Annotations, "cluster.x-k8s.io/paused")
+			delete(claim.Annotations, clusterv1.PausedAnnotation)
 		}
 	})
 }
 
 func pause(ctx context.Context, s *scene) error {
-	claim, err := s.claim(ctx, "machine")
+	own, err := s.claim(ctx, "own")
 	if err != nil {
 		return err
 	}
-	before, err := s.serve(ctx, claim)
-	if err != nil {
-		return err
-	}
-	if err := s.setPaused(ctx, claim, true); err != nil {
-		return err
-	}
-	if err := s.client.Delete(ctx, claim); err != nil {
-		return err
-	}
-	err = s.stays(ctx, func(ctx context.Context) error {
-		machines, err := s.machinesOf(ctx, claim.UID)
-		if err != nil {
-			return err
-		}
-		if len(machines) != 1 || machines[0] != before {
-			return fmt.Errorf("a paused claim had machine %v, and has %v", before, machines)
-		}
-		return client.IgnoreNotFound(s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim))
+	asleep, err := s.claim(ctx, "asleep", func(c *bmov1alpha1.HostClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1.PausedAnnotation, "")
 	})
 	if err != nil {
 		return err
 	}
-	return s.setPaused(ctx, claim, false)
+	before, err := s.serve(ctx, own)
+	if err != nil {
+		return err
+	}
+	if err := s.stays(ctx, s.untouched(asleep)); err != nil {
+		return err
+	}
+	for _, change := range []func() error{
+		func() error { return s.setPaused(ctx, own, true) },
+		func() error { return s.edit(ctx, own, func() { own.Spec.PoweredOn = false }) },
+		func() error { return s.client.Delete(ctx, own) },
+	} {
+		if err := change(); err != nil {
+			return err
+		}
+		if err := s.stays(ctx, func(ctx context.Context) error { return s.asleep(ctx, own, before) }); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(s.setPaused(ctx, own, false), s.setPaused(ctx, asleep, false)); err != nil {
+		return err
+	}
+	if err := s.release(ctx, own); err != nil {
+		return err
+	}
+	_, err = s.serve(ctx, asleep)
+	return err
+}
+
+// asleep returns an error if a paused claim went, or something became of its machine.
+func (s *scene) asleep(ctx context.Context, claim *bmov1alpha1.HostClaim, before Machine) error {
+	now := &bmov1alpha1.HostClaim{}
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), now); err != nil {
+		return fmt.Errorf("a paused claim: %w", err)
+	}
+	machines, err := s.machinesOf(ctx, claim.UID)
+	if err != nil {
+		return err
+	}
+	if len(machines) != 1 || machines[0] != before || !now.Status.PoweredOn {
+		return fmt.Errorf("a paused claim had machine %v, and has %v; powered on: %t", before, machines, now.Status.PoweredOn)
+	}
+	return nil
 }
 
 func keep(ctx context.Context, s *scene) error {
@@ -440,18 +542,32 @@ func keep(ctx context.Context, s *scene) error {
 		if err := change(); err != nil {
 			return err
 		}
-		err := s.stays(ctx, func(ctx context.Context) error {
-			machines, err := s.machinesOf(ctx, claim.UID)
-			if err == nil && (len(machines) != 1 || machines[0] != before) {
-				err = fmt.Errorf("a claim had machine %v, and has %v", before, machines)
-			}
+		if err := s.restart(ctx, crash{}); err != nil { // a controller may look anew as it starts
 			return err
-		})
-		if err != nil {
+		}
+		if err := s.tellsOfClass(ctx, claim); err != nil {
+			return err
+		}
+		if err := s.stays(ctx, s.hasStill(claim, before)); err != nil {
 			return err
 		}
 	}
+	if !controllerutil.ContainsFinalizer(claim, s.controller.Finalizer) {
+		return fmt.Errorf("a claim has its machine, and lost the finalizer %s", s.controller.Finalizer)
+	}
 	return nil
+}
+
+// tellsOfClass waits until Synchronized has a message. It brings the claim up to date.
+func (s *scene) tellsOfClass(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	return s.await(ctx, "a message of Synchronized about the class", func(ctx context.Context) error {
+		err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim)
+		c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.SynchronizedCondition)
+		if err == nil && (c == nil || c.Message == "") {
+			err = errors.New("it has none")
+		}
+		return err
+	})
 }
 
 // move takes a claim away as clusterctl does: it is paused, and leaves without its finalizers.
@@ -473,21 +589,20 @@ func move(ctx context.Context, s *scene) error {
 	if err := s.client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if _, err := s.claim(ctx, "stranger"); err != nil {
+	if err := s.restart(ctx, crash{}); err != nil {
 		return err
 	}
-	return s.stays(ctx, func(ctx context.Context) error {
-		machines, err := s.controller.Machines(ctx)
-		if err != nil {
-			return err
-		}
-		for _, machine := range machines {
-			if machine.Name == before.Name && machine == before {
-				return nil
-			}
-		}
-		return fmt.Errorf("machine %s of a claim that was moved away was not kept as it was", before.Name)
-	})
+	stranger, err := s.claim(ctx, "stranger")
+	if err != nil {
+		return err
+	}
+	if _, err := s.serve(ctx, stranger); err != nil {
+		return err
+	}
+	if err := s.stays(ctx, s.hasStill(claim, before)); err != nil {
+		return fmt.Errorf("a claim was moved away: %w", err)
+	}
+	return nil
 }
 
 func release(ctx context.Context, s *scene) error {
@@ -505,6 +620,8 @@ func release(ctx context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.serve(ctx, again)
-	return err
+	if _, err := s.serve(ctx, again); err != nil {
+		return err
+	}
+	return s.published(ctx, again)
 }

@@ -48,8 +48,10 @@ type Controller struct {
 	// Both are JSON objects; empty for none.
 	Parameters, WrongParameters string
 	// Start runs the controller, without leader election, until the context ends. The configuration leads to the proxy.
+	// What the controller does by other ways is not interrupted.
 	Start func(ctx context.Context, config *rest.Config) error
-	// Prepare readies a namespace for claims: what they may have two machines of. Nil if there is nothing to do.
+	// Prepare readies a namespace for claims, of which at most three have machines at once. Nil if there is nothing to do.
+	// Each run of the case move keeps a machine for good.
 	Prepare func(ctx context.Context, namespace string) error
 	// Machines lists all that the controller can give, or has given, as the compute itself has it.
 	Machines func(ctx context.Context) ([]Machine, error)
@@ -64,6 +66,8 @@ type Machine struct {
 	Name string `json:"name"`
 	// Claim is the UID of the claim that has the machine; empty if it is free.
 	Claim types.UID `json:"claim,omitempty"`
+	// Image is the URL of the image that it runs; empty if it runs none.
+	Image string `json:"image,omitempty"`
 	// HoldsData reports whether something of a tenant may be left on it.
 	HoldsData bool `json:"holdsData,omitempty"`
 }

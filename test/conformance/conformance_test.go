@@ -123,7 +123,7 @@ func servers(ctx context.Context, namespace string) (machines []conformance.Mach
 	for i := range hosts.Items {
 		host := &hosts.Items[i]
 		machine := conformance.Machine{
-			Name:      host.Namespace + "/" + host.Name,
+			Name: host.Namespace + "/" + host.Name, Image: host.Status.Provisioning.Image.URL,
 			HoldsData: host.Status.Provisioning.State != bmov1alpha1.StateAvailable || host.Spec.UserData != nil,
 		}
 		if host.Spec.ConsumerRef != nil {
@@ -205,6 +205,7 @@ func sample(t *testing.T, wrong func(of client.WithWatch, cloud string) client.C
 			for _, m := range all.Items {
 				machines = append(machines, conformance.Machine{
 					Name: m.Namespace + "/" + m.Name, Claim: types.UID(m.Labels[example.ClaimLabel]), HoldsData: len(m.Data) > 0,
+					Image: m.Data["image"],
 				})
 			}
 			return machines, nil

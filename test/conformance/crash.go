@@ -79,11 +79,17 @@ func (s *scene) lifeWith(ctx context.Context, c crash) error {
 		}
 	}()
 	err := s.life(ctx, fmt.Sprintf("dies-%d-%t", c.at, c.arrives))
+	select {
+	case <-died:
+	default:
+		s.options.Log(fmt.Sprintf("crash: a life had fewer than %d writes", c.at))
+	}
 	cancel()
 	return errors.Join(err, <-replaced)
 }
 
-// begun returns which claim has a machine without the finalizer: it could go, and nothing would know of the machine.
+// begun returns an error if a claim has a machine without the finalizer: it could go, and nothing would know of the
+// machine.
 func (s *scene) begun(ctx context.Context) error {
 	claims := &bmov1alpha1.HostClaimList{}
 	if err := s.client.List(ctx, claims, client.InNamespace(s.namespace)); err != nil {

@@ -18,6 +18,7 @@ package conformance
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,9 +43,16 @@ type call struct {
 	metadataOnly bool
 }
 
-// writes reports whether a controller that dies with the call dies differently: nothing depends on its events.
+// writes reports whether the call changes something that the controller may rely on.
 func (c call) writes() bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete"}, c.Verb) && c.Resource != "events"
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, c.Verb) &&
+		c.Resource != "events" && !slices.Contains([]string{"coordination.k8s.io", "authentication.k8s.io", "authorization.k8s.io"}, c.APIGroup)
+}
+
+// drops reports whether the call takes a finalizer off an object.
+func (c call) drops(finalizer string) bool {
+	return c.writes() && c.Subresource == "" && !bytes.Contains(c.body, []byte(finalizer)) &&
+		(c.Verb == "update" || bytes.Contains(c.body, []byte("finalizers")))
 }
 
 // on reports whether the call is about an object.
@@ -60,7 +68,7 @@ type proxy struct {
 
 	mu    sync.Mutex
 	calls []call
-	// before is done before a call is passed on; nil for nothing.
+	// before is done before a call is passed on.
 	before func(call)
 	crash  crash
 }
@@ -113,7 +121,7 @@ func (p *proxy) reset(c crash) {
 	c.dead = make(chan struct{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.calls, p.before, p.crash = nil, nil, c
+	p.calls, p.before, p.crash = nil, func(call) {}, c
 }
 
 // onCall has a function done before each call.
@@ -137,19 +145,19 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	before, passes, answered := p.enter(c)
-	if before != nil {
+	before, dies := p.enter(c)
+	switch {
+	case before == nil:
+		panic(http.ErrAbortHandler)
+	case dies != nil: // the write arrives, also if the controller does not wait for it
+		defer close(dies)
 		before(c)
-	}
-	if !passes {
+		p.upstream.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
 		panic(http.ErrAbortHandler)
+	default:
+		before(c)
+		p.upstream.ServeHTTP(w, r)
 	}
-	if !answered {
-		p.upstream.ServeHTTP(httptest.NewRecorder(), r)
-		p.die()
-		panic(http.ErrAbortHandler)
-	}
-	p.upstream.ServeHTTP(w, r)
 }
 
 func (p *proxy) read(r *http.Request) (call, error) {
@@ -165,13 +173,14 @@ func (p *proxy) read(r *http.Request) (call, error) {
 	return call{info, body, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")}, nil
 }
 
-// enter notes a call, and returns whether it passes and is answered.
-func (p *proxy) enter(c call) (before func(call), passes, answered bool) {
+// enter notes a call, and returns what is done before it is passed on; nil if it is not. It is not answered if the
+// controller dies with it: then dies is to be closed once it has arrived.
+func (p *proxy) enter(c call) (before func(call), dies chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
 	case <-p.crash.dead:
-		return nil, false, false
+		return nil, nil
 	default:
 	}
 	p.calls = append(p.calls, c)
@@ -180,29 +189,25 @@ func (p *proxy) enter(c call) (before func(call), passes, answered bool) {
 	}
 	switch {
 	case !c.writes() || p.crash.at == 0 || p.crash.writes < p.crash.at:
-		return p.before, true, true
+		return p.before, nil
 	case p.crash.writes > p.crash.at:
-		return nil, false, false
-	}
-	if !p.crash.arrives {
+		return nil, nil
+	case p.crash.arrives:
+		return p.before, p.crash.dead
+	default:
 		close(p.crash.dead)
+		return nil, nil
 	}
-	return p.before, p.crash.arrives, false
 }
 
-func (p *proxy) die() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.crash.dead)
-}
-
-// died is closed when the controller dies, writes is how many writes it has made.
+// died is closed when the controller dies.
 func (p *proxy) died() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.crash.dead
 }
 
+// writes is how many writes the controller has made.
 func (p *proxy) writes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

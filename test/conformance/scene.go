@@ -17,11 +17,13 @@ limitations under the License.
 package conformance
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -48,6 +51,7 @@ type scene struct {
 	namespace string
 	class     *hostclaimv1.HostClaimClass
 	stop      func() error
+	giveUp    context.CancelFunc
 
 	mu sync.Mutex
 	// wrong is what the controller did that it never may, as it was first seen.
@@ -55,36 +59,28 @@ type scene struct {
 }
 
 // play plays a case. What the controller does wrong in the background counts first, since the rest may follow from it.
-func (s *suite) play(ctx context.Context, c testCase) (err error) {
+func (s *suite) play(ctx context.Context, c testCase) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	sc := &scene{suite: s}
+	sc := &scene{suite: s, giveUp: cancel}
 	if err := sc.setUp(ctx); err != nil {
 		return fmt.Errorf("prepare the case: %w", err)
 	}
-	watched, err := sc.watch(ctx)
-	if err != nil {
-		return err
-	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		sc.watch(ctx)
+	}()
 	s.proxy.reset(crash{})
 	sc.start(ctx)
-	err = c.play(ctx, sc)
-	if err == nil {
-		err = errors.Join(sc.clean(ctx), sc.leaks(ctx))
-	}
+	err := c.play(ctx, sc)
+	err = errors.Join(err, sc.leaks(ctx), sc.clean(ctx))
 	stopped := sc.stop()
 	cancel()
 	<-watched
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	switch {
-	case sc.wrong != nil:
-		return sc.wrong
-	case err != nil:
-		return err
-	default:
-		return stopped
-	}
+	return cmp.Or(sc.wrong, err, stopped)
 }
 
 func (s *scene) setUp(ctx context.Context) error {
@@ -122,11 +118,21 @@ func named(namespace string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 }
 
-// start runs the controller, and sets stop to what ends it.
+// start runs the controller, and sets stop to what ends it. If it ends by itself, the case has failed.
 func (s *scene) start(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- s.controller.Start(ctx, s.proxy.config()) }()
+	ended, died := make(chan error, 1), s.proxy.died()
+	go func() {
+		err := s.controller.Start(ctx, s.proxy.config())
+		select {
+		case <-ctx.Done():
+		case <-died:
+		default:
+			s.note(fmt.Errorf("the controller ended by itself: %w", errors.Join(err, errEnded)))
+			s.giveUp()
+		}
+		ended <- err
+	}()
 	s.stop = func() error {
 		cancel()
 		s.proxy.server.CloseClientConnections()
@@ -137,61 +143,62 @@ func (s *scene) start(ctx context.Context) {
 	}
 }
 
+var errEnded = errors.New("it is to run until it is stopped")
+
 // clean deletes what the case has made, and waits until all is given back.
-func (s *scene) clean(ctx context.Context) error {
+func (s *scene) clean(ctx context.Context) (failed error) {
 	claims := &bmov1alpha1.HostClaimList{}
 	if err := s.client.List(ctx, claims, client.InNamespace(s.namespace)); err != nil {
 		return err
 	}
 	for i := range claims.Items {
-		if err := s.release(ctx, &claims.Items[i]); err != nil {
-			return err
+		claim := &claims.Items[i]
+		if paused(claim) {
+			failed = errors.Join(failed, s.setPaused(ctx, claim, false))
 		}
+		failed = errors.Join(failed, s.release(ctx, claim))
 	}
-	return client.IgnoreNotFound(s.client.Delete(ctx, s.class))
+	for _, o := range []client.Object{s.class, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}} {
+		failed = errors.Join(failed, client.IgnoreNotFound(s.client.Delete(ctx, o)))
+	}
+	return failed
 }
 
-// leaks returns which event or HardwareData shows what is in a Secret.
+// leaks returns an error if an event or HardwareData shows what is in a Secret.
 func (s *scene) leaks(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&corev1.EventList{}, &bmov1alpha1.HardwareDataList{}} {
-		if err := s.client.List(ctx, list); err != nil {
+		if err := s.client.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
 			return err
 		}
-		text, err := json.Marshal(list)
-		if err != nil {
-			return err
-		}
-		if strings.Contains(string(text), marker) {
-			return fmt.Errorf("a %T shows what is in a Secret: keep secrets out of it", list)
+		if leaky, err := shows(list); err != nil || leaky {
+			return errors.Join(err, fmt.Errorf("a %T shows what is in a Secret: keep secrets out of it", list))
 		}
 	}
 	return nil
 }
 
+// shows reports whether an object has what is in the Secrets, as it is or in base64.
+func shows(o any) (bool, error) {
+	text, err := json.Marshal(o)
+	encoded := base64.StdEncoding.EncodeToString(bootSecret("", "").Data["value"])
+	return bytes.Contains(text, []byte(marker)) || bytes.Contains(text, []byte(encoded)), err
+}
+
 // watch looks at each version of the claims of the namespace, until the context ends.
-func (s *scene) watch(ctx context.Context) (ended <-chan struct{}, err error) {
-	stream, err := s.client.Watch(ctx, &bmov1alpha1.HostClaimList{}, client.InNamespace(s.namespace))
-	if err != nil {
-		return nil, err
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer stream.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case event, open := <-stream.ResultChan():
-				claim, ok := event.Object.(*bmov1alpha1.HostClaim)
-				if !open || !ok {
-					return
-				}
+func (s *scene) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		stream, err := s.client.Watch(ctx, &bmov1alpha1.HostClaimList{}, client.InNamespace(s.namespace))
+		if err != nil {
+			s.note(client.IgnoreNotFound(err))
+			return
+		}
+		for event := range stream.ResultChan() {
+			if claim, ok := event.Object.(*bmov1alpha1.HostClaim); ok {
 				s.note(s.judge(claim))
 			}
 		}
-	}()
-	return done, nil
+		stream.Stop()
+	}
 }
 
 // note keeps the first thing that the controller did wrong.
@@ -203,14 +210,10 @@ func (s *scene) note(err error) {
 	}
 }
 
-// judge returns what a claim shows that it never may.
+// judge returns an error if a claim shows what it never may.
 func (s *scene) judge(claim *bmov1alpha1.HostClaim) error {
-	text, err := json.Marshal(claim)
-	if err != nil {
-		return err
-	}
-	if strings.Contains(string(text), marker) {
-		return fmt.Errorf("HostClaim %s shows what is in its Secret: keep secrets out of its metadata and status", claim.Name)
+	if leaky, err := shows(claim); err != nil || leaky {
+		return errors.Join(err, fmt.Errorf("HostClaim %s shows what is in its Secret: keep secrets out of its metadata and status", claim.Name))
 	}
 	if paused(claim) || !claim.DeletionTimestamp.IsZero() || controllerutil.ContainsFinalizer(claim, s.controller.Finalizer) {
 		return nil
@@ -226,7 +229,7 @@ func (s *scene) early(claim *bmov1alpha1.HostClaim) error {
 }
 
 func paused(claim *bmov1alpha1.HostClaim) bool {
-	_, found := claim.Annotations["cluster.x-k8s.io/paused"]
+	_, found := claim.Annotations[clusterv1.PausedAnnotation]
 	return found
 }
 
@@ -276,7 +279,7 @@ func (s *scene) await(ctx context.Context, what string, check func(context.Conte
 	return fmt.Errorf("%s did not come about within %s: %w", what, s.options.Patience, errors.Join(last, ctx.Err()))
 }
 
-// stays returns what a check finds wrong within the time of stillness.
+// stays returns what a check finds wrong within the time of stillness, or at its end.
 func (s *scene) stays(ctx context.Context, check func(context.Context) error) error {
 	var wrong error
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, s.options.Stillness, true, func(context.Context) (bool, error) {
@@ -284,7 +287,7 @@ func (s *scene) stays(ctx context.Context, check func(context.Context) error) er
 		return wrong != nil, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return nil
+		return check(ctx) // a check may take as long as the stillness
 	}
 	return errors.Join(wrong, ctx.Err())
 }
@@ -313,7 +316,8 @@ func (s *scene) says(ctx context.Context, claim *bmov1alpha1.HostClaim, kind str
 
 // serve waits until a claim has a machine that runs, and returns it.
 func (s *scene) serve(ctx context.Context, claim *bmov1alpha1.HostClaim) (Machine, error) {
-	for _, kind := range []string{bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition, readyCondition} {
+	kinds := []string{bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition, infrav1.ReadyCondition}
+	for _, kind := range kinds {
 		if err := s.says(ctx, claim, kind, metav1.ConditionTrue); err != nil {
 			return Machine{}, err
 		}
@@ -328,6 +332,9 @@ func (s *scene) serve(ctx context.Context, claim *bmov1alpha1.HostClaim) (Machin
 	want := claim.Status.BareMetalHost.Namespace + "/" + claim.Status.BareMetalHost.Name
 	if len(machines) != 1 || machines[0].Name != want {
 		return Machine{}, fmt.Errorf("HostClaim %s has machines %v, and says that it has %s", claim.Name, machines, want)
+	}
+	if !machines[0].HoldsData {
+		return Machine{}, fmt.Errorf("machine %s runs for HostClaim %s and is said to hold no data: have Machines tell so", want, claim.Name)
 	}
 	return machines[0], nil
 }
@@ -346,7 +353,7 @@ func (s *scene) machinesOf(ctx context.Context, claim types.UID) (of []Machine, 
 	return of, nil
 }
 
-// untouched returns what the controller did to a claim that is not its own to answer.
+// untouched returns a check that fails if the controller did something to a claim that is not its own to answer.
 func (s *scene) untouched(claim *bmov1alpha1.HostClaim) func(context.Context) error {
 	return func(ctx context.Context) error {
 		now := &bmov1alpha1.HostClaim{}
@@ -367,12 +374,17 @@ func (s *scene) untouched(claim *bmov1alpha1.HostClaim) func(context.Context) er
 	}
 }
 
-// release deletes a claim, and looks at its machines in the moment in which it is gone.
+// release deletes a claim, and looks at its machines before the finalizer is taken off, and when the claim is gone.
 func (s *scene) release(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	had, err := s.machinesOf(ctx, claim.UID)
 	if err != nil {
 		return err
 	}
+	s.proxy.onCall(func(c call) {
+		if c.on("hostclaims", claim.Namespace, claim.Name) && c.drops(s.controller.Finalizer) {
+			s.note(s.clear(ctx, claim.UID, had))
+		}
+	})
 	if err := client.IgnoreNotFound(s.client.Delete(ctx, claim)); err != nil {
 		return err
 	}
@@ -386,18 +398,18 @@ func (s *scene) release(ctx context.Context, claim *bmov1alpha1.HostClaim) error
 	if err != nil {
 		return err
 	}
-	return s.erased(ctx, claim.UID, had)
+	return s.clear(ctx, claim.UID, had)
 }
 
-// erased returns what is left of a claim that is gone, on the machines that it had or has.
-func (s *scene) erased(ctx context.Context, claim types.UID, had []Machine) error {
+// clear returns an error if something is left of a claim that goes, on the machines that it had or has.
+func (s *scene) clear(ctx context.Context, claim types.UID, had []Machine) error {
 	machines, err := s.controller.Machines(ctx)
 	if err != nil {
 		return err
 	}
 	for _, machine := range machines {
 		for _, before := range had {
-			if machine.Name == before.Name && machine.HoldsData {
+			if machine.Name == before.Name && machine.HoldsData && (machine.Claim == "" || machine.Claim == claim) {
 				return fmt.Errorf("machine %s holds the data of a claim that is gone: take the finalizer off when it is erased", machine.Name)
 			}
 		}

@@ -54,7 +54,7 @@ func wrongs() map[string]wrong {
 				delete(metadata, "resourceVersion")
 			}
 		})},
-		"frees machines last": {"release", "belongs to a claim that is gone", patched(func(o client.Object, patch map[string]any) {
+		"frees no machines": {"release", "belongs to a claim that is gone", patched(func(o client.Object, patch map[string]any) {
 			if _, machine := o.(*corev1.ConfigMap); machine {
 				delete(patch, "metadata")
 			}
@@ -73,7 +73,17 @@ func wrongs() map[string]wrong {
 				maps.DeleteFunc(o.Annotations, func(key, _ string) bool { return key == "hostclaim.metal3.io/bound-claim-uid" })
 			}
 		})},
-		"ignores the pause": {"pause", "a paused claim had machine", got(func(o client.Object) {
+		"writes another image at once": {"synchronize", "as the image was changed", got(func(o client.Object) {
+			if claim, ok := o.(*bmov1alpha1.HostClaim); ok && claim.Spec.Image != nil {
+				metav1.SetMetaDataAnnotation(&claim.ObjectMeta, "hostclaim.metal3.io/rebuild", claim.Spec.Image.URL)
+			}
+		})},
+		"publishes nothing": {"bind", "is empty, or the claim is no owner", patchedCreate(func(o client.Object) {
+			if hardware, ok := o.(*bmov1alpha1.HardwareData); ok {
+				hardware.OwnerReferences = nil
+			}
+		})},
+		"ignores the pause": {"pause", "HostClaim asleep got", got(func(o client.Object) {
 			if claim, ok := o.(*bmov1alpha1.HostClaim); ok {
 				delete(claim.Annotations, clusterv1.PausedAnnotation)
 			}
@@ -135,6 +145,18 @@ func got(change func(client.Object)) func(client.WithWatch, string) client.Clien
 				}
 				change(o)
 				return nil
+			},
+		})
+	}
+}
+
+// patchedCreate changes each object before it is created.
+func patchedCreate(change func(client.Object)) func(client.WithWatch, string) client.Client {
+	return func(of client.WithWatch, _ string) client.Client {
+		return interceptor.NewClient(of, interceptor.Funcs{
+			Create: func(ctx context.Context, of client.WithWatch, o client.Object, options ...client.CreateOption) error {
+				change(o)
+				return of.Create(ctx, o, options...)
 			},
 		})
 	}

@@ -85,6 +85,7 @@ func NewManager(config *rest.Config, cloud string, options ctrl.Options) (ctrl.M
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("claims").For(&bmov1alpha1.HostClaim{}).
 		Watches(&hostclaimv1.HostClaimClass{}, handler.EnqueueRequestsFromMapFunc(r.claimsOfClass)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.claimsIn)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.claimsBeside), builder.OnlyMetadata).
 		Complete(r)
 	if err != nil {
@@ -95,6 +96,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 func (r *Reconciler) claimsOfClass(ctx context.Context, class client.Object) []ctrl.Request {
 	return r.claims(ctx, client.MatchingLabels{infrav1.ClassLabel: class.GetName()})
+}
+
+func (r *Reconciler) claimsIn(ctx context.Context, namespace client.Object) []ctrl.Request {
+	return r.claims(ctx, client.InNamespace(namespace.GetName()))
 }
 
 func (r *Reconciler) claimsBeside(ctx context.Context, secret client.Object) []ctrl.Request {
@@ -129,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	before := claim.DeepCopy()
-	r.answer(ctx, claim, verdict, &err)
+	err = r.answer(ctx, claim, verdict)
 	if !equality.Semantic.DeepEqual(before.Status, claim.Status) {
 		err = errors.Join(err, r.Client.Status().Patch(ctx, claim, client.MergeFrom(before)))
 	}
@@ -155,27 +160,32 @@ func (r *Reconciler) judge(ctx context.Context, claim *bmov1alpha1.HostClaim) (h
 }
 
 // answer gives the claim its machine, and sets its status. What it has, it keeps, although its class permits it no more.
-func (r *Reconciler) answer(ctx context.Context, claim *bmov1alpha1.HostClaim, verdict hostclass.Verdict, failed *error) {
-	taken := controllerutil.ContainsFinalizer(claim, Controller().Finalizer)
-	if verdict.Reason != "" {
-		kind := bmov1alpha1.AssociatedCondition
-		if taken {
-			kind = bmov1alpha1.SynchronizedCondition
+func (r *Reconciler) answer(ctx context.Context, claim *bmov1alpha1.HostClaim, verdict hostclass.Verdict) error {
+	if !Controller().Holds(claim) {
+		if verdict.Reason != "" { // without the finalizer: another controller may answer
+			set(claim, bmov1alpha1.AssociatedCondition, metav1.ConditionFalse, verdict.Reason, verdict.Message)
+			return nil
 		}
-		set(claim, kind, metav1.ConditionFalse, verdict.Reason, verdict.Message)
-		return
-	}
-	if !taken {
-		if *failed = r.take(ctx, claim); *failed != nil {
-			return
+		if err := r.take(ctx, claim); err != nil {
+			return err
 		}
 	}
 	machine, err := r.machine(ctx, claim)
 	if err != nil {
-		*failed = err
-		return
+		return err
 	}
-	r.publish(ctx, claim, machine, failed)
+	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: machine.Namespace, Name: machine.Name}
+	set(claim, bmov1alpha1.AssociatedCondition, metav1.ConditionTrue, "MachineGiven", "")
+	if err := r.publish(ctx, claim); err != nil {
+		return err
+	}
+	if err := r.synchronize(ctx, claim, machine); err != nil {
+		return err
+	}
+	if c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.SynchronizedCondition); c.Status == metav1.ConditionTrue {
+		c.Message = verdict.Message // what became of the class
+	}
+	return nil
 }
 
 // take puts the finalizer on the claim as it was judged: before all else.
@@ -231,52 +241,77 @@ func (r *Reconciler) machine(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 	return machine, err
 }
 
-// publish boots the machine as the claim wants it, and reports what came of it.
-func (r *Reconciler) publish(ctx context.Context, claim *bmov1alpha1.HostClaim, machine *corev1.ConfigMap, failed *error) {
-	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: machine.Namespace, Name: machine.Name}
-	set(claim, bmov1alpha1.AssociatedCondition, metav1.ConditionTrue, "MachineGiven", "")
-	hardware := &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{
-		Namespace: claim.Namespace, Name: claim.Name,
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, bmov1alpha1.GroupVersion.WithKind("HostClaim"))},
-	}}
-	if err := r.Client.Create(ctx, hardware); err != nil && !apierrors.IsAlreadyExists(err) {
-		*failed = err
-		return
+// publish publishes what the machine has, for data templates. The object is the claim's alone, by its UID.
+func (r *Reconciler) publish(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	hardware := &bmov1alpha1.HardwareData{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: claim.Namespace, Name: string(claim.UID),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, bmov1alpha1.GroupVersion.WithKind("HostClaim"))},
+		},
+		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{Hostname: claim.Name, RAMMebibytes: 2048}},
+	}
+	if err := r.Client.Create(ctx, hardware); client.IgnoreAlreadyExists(err) != nil {
+		return err
 	}
 	claim.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: hardware.Namespace, Name: hardware.Name}
-	secret, err := r.userData(ctx, claim)
+	set(claim, infrav1.HardwareDataPublishedCondition, metav1.ConditionTrue, "Published", "")
+	return nil
+}
+
+// synchronize boots the machine as the claim wants it, and reports what came of it. Another image waits for a new text of
+// the annotation rebuild.
+func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostClaim, machine *corev1.ConfigMap) error {
+	secret, why, err := r.userData(ctx, claim)
 	if err != nil {
-		set(claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionFalse, bmov1alpha1.BadUserDataSecretReason, err.Error())
-		set(claim, infrav1.ReadyCondition, metav1.ConditionFalse, bmov1alpha1.BadUserDataSecretReason, err.Error())
-		return
+		return err
+	}
+	if why != "" {
+		for _, kind := range []string{bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition, infrav1.ReadyCondition} {
+			set(claim, kind, metav1.ConditionFalse, bmov1alpha1.BadUserDataSecretReason, why)
+		}
+		return nil
 	}
 	before := machine.DeepCopy()
-	machine.Data = map[string]string{"on": strconv.FormatBool(claim.Spec.PoweredOn), "userData": string(secret)}
-	if claim.Spec.Image != nil {
-		machine.Data["image"] = claim.Spec.Image.URL
+	if machine.Data == nil {
+		machine.Data = map[string]string{}
 	}
-	if *failed = r.Client.Patch(ctx, machine, client.MergeFrom(before)); *failed != nil {
-		return
+	machine.Data["on"] = strconv.FormatBool(claim.Spec.PoweredOn)
+	rebuild := claim.Annotations[infrav1.RebuildAnnotation]
+	if claim.Spec.Image != nil && (machine.Data["image"] == "" || machine.Data["rebuild"] != rebuild) {
+		machine.Data["image"], machine.Data["userData"], machine.Data["rebuild"] = claim.Spec.Image.URL, string(secret), rebuild
+	}
+	if err := r.Client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
+		return err
 	}
 	claim.Status.PoweredOn = claim.Spec.PoweredOn
 	set(claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionTrue, bmov1alpha1.ConfigurationSyncedReason, "")
-	set(claim, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+	provisioned, available := metav1.ConditionFalse, metav1.ConditionTrue
+	if machine.Data["image"] != "" {
+		provisioned, available = metav1.ConditionTrue, metav1.ConditionFalse
+	}
+	set(claim, bmov1alpha1.AvailableForProvisioningCondition, available, "Observed", "Whether the machine waits for an image")
+	set(claim, bmov1alpha1.ProvisionedCondition, provisioned, "Observed", "Whether the machine runs an image")
+	set(claim, infrav1.ReadyCondition, provisioned, "Observed", "Whether the machine runs an image")
+	return nil
 }
 
-// userData is what the machine boots with.
-func (r *Reconciler) userData(ctx context.Context, claim *bmov1alpha1.HostClaim) ([]byte, error) {
-	reference := claim.Spec.UserData
-	if reference == nil {
-		return nil, nil
+// userData is what the machine boots with, or why it is not to be had. Other Secrets are not used, and refused all the
+// same if they are of another namespace.
+func (r *Reconciler) userData(ctx context.Context, claim *bmov1alpha1.HostClaim) (data []byte, why string, err error) {
+	for _, reference := range []*corev1.SecretReference{claim.Spec.UserData, claim.Spec.MetaData, claim.Spec.NetworkData} {
+		if reference != nil && reference.Namespace != "" && reference.Namespace != claim.Namespace {
+			return nil, fmt.Sprintf("Secret %s of namespace %s is another's: create it in the namespace of the claim", reference.Name, reference.Namespace), nil
+		}
 	}
-	if reference.Namespace != "" && reference.Namespace != claim.Namespace {
-		return nil, fmt.Errorf("userData names namespace %s: create the Secret in the namespace of the claim", reference.Namespace)
+	if claim.Spec.UserData == nil {
+		return nil, "", nil
 	}
 	secret := &corev1.Secret{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: reference.Name}, secret); err != nil {
-		return nil, fmt.Errorf("user data: %w", err)
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Spec.UserData.Name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Sprintf("Secret %s does not exist: create it", claim.Spec.UserData.Name), nil
 	}
-	return secret.Data["value"], nil
+	return secret.Data["value"], "", err
 }
 
 // set sets a condition about the claim as it is now.
@@ -286,7 +321,7 @@ func set(claim *bmov1alpha1.HostClaim, kind string, status metav1.ConditionStatu
 	})
 }
 
-// classes reports whether the classes of the controller are accepted.
+// classes writes the condition Accepted of the classes of the controller.
 type classes struct{ client client.Client }
 
 // Reconcile writes the condition Accepted of a class.

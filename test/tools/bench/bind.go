@@ -93,7 +93,7 @@ func started(ctx context.Context, r *run, do func(context.Context, *bindBench) e
 	if b.room, err = openRoom(ctx, r.server); err != nil {
 		return err
 	}
-	if b.room.class, err = b.addClass(ctx); err != nil {
+	if b.class, err = b.addClass(ctx); err != nil {
 		return err
 	}
 	if err := b.startManager(ctx); err != nil {

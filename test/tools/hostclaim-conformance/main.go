@@ -59,8 +59,8 @@ func (f *flags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.wrongParameters, "wrong-parameters", "", "parameters that it refuses, JSON")
 	to.StringVar(&f.controller, "controller", "", "command that runs it with the kubeconfig of the environment variable KUBECONFIG, without leader election")
 	to.StringVar(&f.machines, "machines", "",
-		"command that prints all machines of the compute, JSON: [{\"name\": \"<namespace>/<name>\", \"claim\": \"<UID>\", \"holdsData\": true}]")
-	to.StringVar(&f.prepare, "prepare", "", "command that readies the namespace of the environment variable NAMESPACE for two claims")
+		"command that prints all machines of the compute, JSON: [{\"name\": \"<namespace>/<name>\", \"claim\": \"<UID>\", \"image\": \"<URL>\", \"holdsData\": true}]")
+	to.StringVar(&f.prepare, "prepare", "", "command that readies the namespace of the environment variable NAMESPACE for claims")
 	to.StringVar(&f.claim, "claim", "", "what claims have beside the image, user data and class of the suite, JSON of a HostClaim")
 	to.StringVar(&f.unsatisfiable, "unsatisfiable-claim", "", "what a claim has that nothing satisfies, JSON of a HostClaim")
 	to.StringVar(&f.log, "log", os.DevNull, "file for what the controller prints")
@@ -155,7 +155,7 @@ func (f *flags) toController() (conformance.Controller, error) {
 func command(ctx context.Context, line string, environment ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, "sh", "-c", line)
 	c.Env = append(os.Environ(), environment...)
-	c.Stderr = os.Stderr
+	c.Stderr, c.WaitDelay = os.Stderr, time.Second
 	said, err := c.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", line, err)
@@ -194,15 +194,13 @@ func (f *flags) start(ctx context.Context, config *rest.Config) (err error) {
 		return fmt.Errorf("--log: %w", err)
 	}
 	defer log.Close()
-	c := exec.CommandContext(ctx, "sh", "-c", "exec "+f.controller)
+	c := exec.CommandContext(ctx, "sh", "-c", f.controller)
 	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	if err := c.Run(); ctx.Err() == nil {
-		return fmt.Errorf("%s ended by itself, see --log: %w", f.controller, errors.Join(err, errEnded))
+	if err := c.Run(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s, see --log: %w", f.controller, err)
 	}
 	return nil
 }
-
-var errEnded = errors.New("it is to run until it is killed")

@@ -81,6 +81,7 @@ func playMachines(cloud string) error {
 	for _, m := range all.Items {
 		machines = append(machines, conformance.Machine{
 			Name: m.Namespace + "/" + m.Name, Claim: types.UID(m.Labels[example.ClaimLabel]), HoldsData: len(m.Data) > 0,
+			Image: m.Data["image"],
 		})
 	}
 	return json.NewEncoder(os.Stdout).Encode(machines)
