@@ -376,29 +376,31 @@ func (s *scene) untouched(claim *bmov1alpha1.HostClaim) func(context.Context) er
 
 // release deletes a claim, and looks at its machines before the finalizer is taken off, and when the claim is gone.
 func (s *scene) release(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	had, err := s.machinesOf(ctx, claim.UID)
+	key, uid := client.ObjectKeyFromObject(claim), claim.UID
+	had, err := s.machinesOf(ctx, uid)
 	if err != nil {
 		return err
 	}
 	s.proxy.onCall(func(c call) {
-		if c.on("hostclaims", claim.Namespace, claim.Name) && c.drops(s.controller.Finalizer) {
-			s.note(s.clear(ctx, claim.UID, had))
+		if c.on("hostclaims", key.Namespace, key.Name) && c.drops(s.controller.Finalizer) {
+			s.note(s.clear(ctx, uid, had))
 		}
 	})
 	if err := client.IgnoreNotFound(s.client.Delete(ctx, claim)); err != nil {
 		return err
 	}
-	err = s.await(ctx, "the end of HostClaim "+claim.Name, func(ctx context.Context) error {
-		err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim)
+	err = s.await(ctx, "the end of HostClaim "+key.Name, func(ctx context.Context) error {
+		now := &bmov1alpha1.HostClaim{}
+		err := s.client.Get(ctx, key, now)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return errors.Join(err, fmt.Errorf("it is there, with finalizers %v", claim.Finalizers))
+		return errors.Join(err, fmt.Errorf("it is there, with finalizers %v", now.Finalizers))
 	})
 	if err != nil {
 		return err
 	}
-	return s.clear(ctx, claim.UID, had)
+	return s.clear(ctx, uid, had)
 }
 
 // clear returns an error if something is left of a claim that goes, on the machines that it had or has.
