@@ -175,16 +175,21 @@ type suite struct {
 	proxy      *proxy
 }
 
+// NewScheme returns a scheme with the kinds that a controller of claims reads or writes.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, bmov1alpha1.AddToScheme, hostclaimv1.AddToScheme)
+	return scheme, builder.AddToScheme(scheme)
+}
+
 func newSuite(controller Controller, options Options) (*suite, error) {
 	if controller.Name == "" || controller.Finalizer == "" || controller.Start == nil || controller.Machines == nil {
 		return nil, errors.New("the suite needs Name, Finalizer, Start and Machines of the controller: set them")
 	}
 	options = options.withDefaults()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, bmov1alpha1.AddToScheme, hostclaimv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, err
 	}
 	unlimited := rest.CopyConfig(options.Admin)
 	unlimited.QPS = -1

@@ -29,7 +29,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -197,18 +196,8 @@ func sample(t *testing.T, wrong func(of client.WithWatch, cloud string) client.C
 			}
 			return mgr.Start(ctx)
 		},
-		Machines: func(ctx context.Context) (machines []conformance.Machine, err error) {
-			all := &corev1.ConfigMapList{}
-			if err := server.Client.List(ctx, all, client.InNamespace(cloud)); err != nil {
-				return nil, err
-			}
-			for _, m := range all.Items {
-				machines = append(machines, conformance.Machine{
-					Name: m.Namespace + "/" + m.Name, Claim: types.UID(m.Labels[example.ClaimLabel]), HoldsData: len(m.Data) > 0,
-					Image: m.Data["image"],
-				})
-			}
-			return machines, nil
+		Machines: func(ctx context.Context) ([]conformance.Machine, error) {
+			return example.Machines(ctx, server.Client, cloud)
 		},
 	}
 }

@@ -52,11 +52,8 @@ func dieWithEachWrite(ctx context.Context, s *scene) error {
 
 // life makes a claim, waits until it is served, and deletes it.
 func (s *scene) life(ctx context.Context, name string) error {
-	claim, err := s.claim(ctx, name)
+	claim, _, err := s.served(ctx, name)
 	if err != nil {
-		return err
-	}
-	if _, err := s.serve(ctx, claim); err != nil {
 		return err
 	}
 	return s.release(ctx, claim)

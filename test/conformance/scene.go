@@ -314,6 +314,16 @@ func (s *scene) says(ctx context.Context, claim *bmov1alpha1.HostClaim, kind str
 	})
 }
 
+// served creates a claim, and waits until it has a machine that runs.
+func (s *scene) served(ctx context.Context, name string) (*bmov1alpha1.HostClaim, Machine, error) {
+	claim, err := s.claim(ctx, name)
+	if err != nil {
+		return nil, Machine{}, err
+	}
+	machine, err := s.serve(ctx, claim)
+	return claim, machine, err
+}
+
 // serve waits until a claim has a machine that runs, and returns it.
 func (s *scene) serve(ctx context.Context, claim *bmov1alpha1.HostClaim) (Machine, error) {
 	kinds := []string{bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition, infrav1.ReadyCondition}

@@ -31,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,6 +43,7 @@ import (
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/conformance"
 )
 
 // Controller answers the claims of classes with controllerName compute.example.com/machines. Its classes name the size
@@ -68,11 +69,11 @@ type Reconciler struct {
 
 // NewManager returns a manager with the controllers, which is ready to start. Options are what a caller wants beside.
 func NewManager(config *rest.Config, cloud string, options ctrl.Options) (ctrl.Manager, error) {
-	options.Scheme = runtime.NewScheme()
-	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, bmov1alpha1.AddToScheme, hostclaimv1.AddToScheme)
-	if err := kinds.AddToScheme(options.Scheme); err != nil {
+	scheme, err := conformance.NewScheme()
+	if err != nil {
 		return nil, err
 	}
+	options.Scheme = scheme
 	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
@@ -220,6 +221,21 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, claim *bmov1alpha1.Hos
 
 // ClaimLabel on a machine is the UID of its claim.
 const ClaimLabel = "compute.example.com/claim"
+
+// Machines lists the machines of a cloud for the conformance suite.
+func Machines(ctx context.Context, reader client.Reader, cloud string) ([]conformance.Machine, error) {
+	all := &corev1.ConfigMapList{}
+	if err := reader.List(ctx, all, client.InNamespace(cloud)); err != nil {
+		return nil, err
+	}
+	machines := make([]conformance.Machine, 0, len(all.Items))
+	for _, m := range all.Items {
+		machines = append(machines, conformance.Machine{
+			Name: m.Namespace + "/" + m.Name, Claim: types.UID(m.Labels[ClaimLabel]), Image: m.Data["image"], HoldsData: len(m.Data) > 0,
+		})
+	}
+	return machines, nil
+}
 
 // NewMachine is the machine of a claim before it exists.
 func NewMachine(cloud string, claim *bmov1alpha1.HostClaim) *corev1.ConfigMap {

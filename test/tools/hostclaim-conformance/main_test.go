@@ -26,15 +26,12 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/conformance"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/conformance/example"
 )
 
@@ -73,16 +70,9 @@ func playMachines(cloud string) error {
 	if err != nil {
 		return err
 	}
-	all := &corev1.ConfigMapList{}
-	if err := c.List(context.Background(), all, client.InNamespace(cloud)); err != nil {
+	machines, err := example.Machines(context.Background(), c, cloud)
+	if err != nil {
 		return err
-	}
-	machines := make([]conformance.Machine, 0, len(all.Items))
-	for _, m := range all.Items {
-		machines = append(machines, conformance.Machine{
-			Name: m.Namespace + "/" + m.Name, Claim: types.UID(m.Labels[example.ClaimLabel]), HoldsData: len(m.Data) > 0,
-			Image: m.Data["image"],
-		})
 	}
 	return json.NewEncoder(os.Stdout).Encode(machines)
 }
