@@ -136,7 +136,7 @@ var _ = ginkgo.BeforeEach(func() {
 
 // freePort returns a port on which nothing listens.
 func freePort() string {
-	ports, err := cluster.FreePorts(1)
+	ports, err := cluster.FreeEndpoints(1)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	return strconv.Itoa(ports[0])
 }

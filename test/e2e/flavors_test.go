@@ -93,7 +93,7 @@ func TestFlavors(t *testing.T) {
 		host.Labels[infrav1.FailureDomainLabel] = host.Labels["rack"]
 		expect.NoError(t, lab.admin.Patch(t.Context(), &host, client.MergeFrom(before)))
 	}
-	ports, err := cluster.FreePorts(len(all))
+	ports, err := cluster.FreeEndpoints(len(all))
 	expect.NoError(t, err)
 	subnet := 130
 	for name, f := range all {

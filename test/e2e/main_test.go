@@ -259,7 +259,7 @@ func eventually(t *testing.T, what string, check func(g gomega.Gomega)) {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	ports, err := cluster.FreePorts(1)
+	ports, err := cluster.FreeEndpoints(1)
 	expect.NoError(t, err)
 	return ports[0]
 }

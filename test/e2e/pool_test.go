@@ -87,7 +87,7 @@ func newPoolStory(t *testing.T) *poolStory {
 		expect.NoError(t, lab.admin.Patch(t.Context(), &host, client.MergeFrom(before)))
 	}
 	expect.NoError(t, p.pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
-	ports, err := cluster.FreePorts(2)
+	ports, err := cluster.FreeEndpoints(2)
 	expect.NoError(t, err)
 	p.a = newTenantCluster(t, "tenant-a", story.Cluster{Name: "a", ControlPlanes: 3, Workers: 2, Port: ports[0], Subnet: 101})
 	p.b = newTenantCluster(t, "tenant-b", story.Cluster{Name: "b", ControlPlanes: 1, Workers: 1, Port: ports[1], Subnet: 102})
@@ -133,7 +133,7 @@ func (a *tenantCluster) runsIn(t *testing.T, w *world.World) {
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(machines).To(gomega.HaveLen(a.cluster.ControlPlanes + a.cluster.Workers))
 		for _, m := range machines {
-			g.Expect(m.Machine.Status.Phase).To(gomega.Equal(string(clusterv1.MachinePhaseRunning)), m.Name())
+			g.Expect(m.Machine.Status.Phase).To(gomega.Equal(string(clusterv1.MachinePhaseRunning)), func() string { return explainMachine(m) })
 		}
 		key := client.ObjectKey{Namespace: a.Namespace, Name: a.cluster.Name}
 		plane := &controlplanev1.KubeadmControlPlane{}

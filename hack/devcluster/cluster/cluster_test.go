@@ -40,6 +40,9 @@ func TestFreePorts(t *testing.T) {
 			t.Errorf("port %d was given twice", port)
 		}
 		seen[port] = true
+		if port >= lowestEndpoint {
+			t.Errorf("port %d is one for the endpoints of workload clusters", port)
+		}
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			t.Errorf("port %d is not free: %v", port, err)

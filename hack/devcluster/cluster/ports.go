@@ -24,22 +24,29 @@ import (
 )
 
 // Ports are taken below the range from which Linux serves outgoing connections: none is
-// lost between the choice and the start of its server. The range is wide because two choices
-// that are made before either server starts should rarely meet.
+// lost between the choice and the start of its server. The ranges are wide because two choices
+// that are made before either server starts should rarely meet. The endpoint of a workload cluster, which
+// is chosen minutes before its first machine serves it, is never a port of a server.
 const (
-	lowestPort  = 10000
-	highestPort = 32000
+	lowestPort     = 10000
+	lowestEndpoint = 22000
+	highestPort    = 32000
 )
 
-// FreePorts returns n loopback ports on which no process listens at the moment.
-func FreePorts(n int) ([]int, error) {
+// FreePorts returns n loopback ports on which no process listens at the moment, for servers that start next.
+func FreePorts(n int) ([]int, error) { return freePorts(n, lowestPort, lowestEndpoint) }
+
+// FreeEndpoints returns n loopback ports for the endpoints of workload clusters.
+func FreeEndpoints(n int) ([]int, error) { return freePorts(n, lowestEndpoint, highestPort) }
+
+func freePorts(n, lowest, highest int) ([]int, error) {
 	var ports []int
 	var listeners []net.Listener
 	for range 50 * n {
 		if len(ports) == n {
 			break
 		}
-		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		port := lowest + rand.IntN(highest-lowest)
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			continue

@@ -148,7 +148,7 @@ func (p *script) registerServers(ctx context.Context, note func(string)) error {
 }
 
 func (p *script) addTenants(ctx context.Context, _ func(string)) error {
-	ports, err := cluster.FreePorts(2)
+	ports, err := cluster.FreeEndpoints(2)
 	if err != nil {
 		return err
 	}

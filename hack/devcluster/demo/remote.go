@@ -90,7 +90,7 @@ func tellRemote(ctx context.Context, o Options, pair *stack.Pair, path string) e
 // letIn prepares the tenant's namespace in its own cluster, and has the program of
 // the infrastructure team do the rest.
 func (p *remote) letIn(ctx context.Context, _ func(string)) error {
-	ports, err := cluster.FreePorts(1)
+	ports, err := cluster.FreeEndpoints(1)
 	if err != nil {
 		return err
 	}

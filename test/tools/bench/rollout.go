@@ -207,7 +207,7 @@ func (b *rolloutBench) register(ctx context.Context) (err error) {
 		return err
 	}
 	b.tenant.Client = b.world.Client
-	ports, err := cluster.FreePorts(1)
+	ports, err := cluster.FreeEndpoints(1)
 	if err != nil {
 		return err
 	}
