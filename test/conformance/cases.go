@@ -161,6 +161,11 @@ func (s *scene) published(ctx context.Context, claim *bmov1alpha1.HostClaim) err
 	if !claims.OwnedBy(hardware, claim.UID) || hardware.Spec.HardwareDetails == nil {
 		return fmt.Errorf("HardwareData %s is empty, or the claim is no owner of it: publish what the machine has, owned by the claim", hardware.Name)
 	}
+	if given := *claim.Status.BareMetalHost; hardware.Annotations[infrav1.HostNameAnnotation] != given.Name ||
+		hardware.Annotations[infrav1.HostNamespaceAnnotation] != given.Namespace {
+		return fmt.Errorf("HardwareData %s does not say by annotations %s and %s whose it is: data templates ask for machine %s/%s",
+			hardware.Name, infrav1.HostNameAnnotation, infrav1.HostNamespaceAnnotation, given.Namespace, given.Name)
+	}
 	return nil
 }
 
@@ -356,7 +361,19 @@ func synchronize(ctx context.Context, s *scene) error {
 		return err
 	}
 	before.Image = second
-	return s.await(ctx, "the second image on machine "+before.Name, s.hasStill(claim, before))
+	if err := s.await(ctx, "the second image on machine "+before.Name, s.hasStill(claim, before)); err != nil {
+		return err
+	}
+	if err := s.edit(ctx, claim, func() {
+		claim.Spec.Image.URL = "https://images.example.com/third.raw"
+		delete(claim.Annotations, infrav1.RebuildAnnotation)
+	}); err != nil {
+		return err
+	}
+	if err := s.stays(ctx, s.hasStill(claim, before)); err != nil {
+		return fmt.Errorf("as annotation %s was taken away: %w: only a new text asks for another image", infrav1.RebuildAnnotation, err)
+	}
+	return nil
 }
 
 // hasStill returns a check that fails if a claim has anything else than a machine.

@@ -261,7 +261,9 @@ func (r *Reconciler) machine(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 func (r *Reconciler) publish(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	hardware := &bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: claim.Namespace, Name: string(claim.UID),
+			Namespace: claim.Namespace, Name: string(claim.UID), Annotations: map[string]string{
+				infrav1.HostNameAnnotation: claim.Status.BareMetalHost.Name, infrav1.HostNamespaceAnnotation: claim.Status.BareMetalHost.Namespace,
+			},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, bmov1alpha1.GroupVersion.WithKind("HostClaim"))},
 		},
 		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{Hostname: claim.Name, RAMMebibytes: 2048}},
@@ -293,7 +295,7 @@ func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostCla
 	}
 	machine.Data["on"] = strconv.FormatBool(claim.Spec.PoweredOn)
 	rebuild := claim.Annotations[infrav1.RebuildAnnotation]
-	if claim.Spec.Image != nil && (machine.Data["image"] == "" || machine.Data["rebuild"] != rebuild) {
+	if claim.Spec.Image != nil && (machine.Data["image"] == "" || rebuild != "" && machine.Data["rebuild"] != rebuild) {
 		machine.Data["image"], machine.Data["userData"], machine.Data["rebuild"] = claim.Spec.Image.URL, string(secret), rebuild
 	}
 	if err := r.Client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
