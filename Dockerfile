@@ -1,6 +1,7 @@
-# Builds the two managers, one image each:
+# Builds the managers, one image each:
 #   docker build --target manager           -t localhost/cluster-api-provider-metal3:dev .
 #   docker build --target hostclaim-manager -t localhost/hostclaim-manager:dev .
+#   docker build --target kubevirt-manager  -t localhost/kubevirt-manager:dev .
 
 ARG BUILD_IMAGE=docker.io/library/golang:1.26
 ARG BASE_IMAGE=gcr.io/distroless/static:nonroot
@@ -33,6 +34,16 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
 FROM build AS build-hostclaim-manager
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
     go build -trimpath -ldflags "${LDFLAGS}" -o /out/hostclaim-manager ./cmd/hostclaim-manager
+
+FROM build AS build-kubevirt-manager
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
+    go build -trimpath -ldflags "${LDFLAGS}" -o /out/kubevirt-manager ./cmd/kubevirt-manager
+
+FROM ${BASE_IMAGE} AS kubevirt-manager
+WORKDIR /
+COPY --from=build-kubevirt-manager /out/kubevirt-manager /kubevirt-manager
+USER 65532:65532
+ENTRYPOINT ["/kubevirt-manager"]
 
 FROM ${BASE_IMAGE} AS hostclaim-manager
 WORKDIR /

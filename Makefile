@@ -23,7 +23,7 @@ GO_TEST := $(CURDIR)/hack/gotest.sh
 
 HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
 GENERATED := $(wildcard api/v1beta?/zz_generated.deepcopy.go api/*/*/zz_generated.deepcopy.go) config/crd/bases config/rbac/role.yaml \
-	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml \
+	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml config/kubevirt/rbac/role.yaml test/kubevirt/crds \
 	$(addprefix docs/reference/,conditions.md flags.md keys.md metrics.md) $(wildcard templates/cluster-template*.yaml)
 
 # The race detector watches the modules with goroutines, except for the suites on servers.
@@ -45,7 +45,7 @@ GINKGO_TIMEOUT ?= 2h
 ARTIFACTS ?= $(CURDIR)/out/capi-e2e
 # Packages of module test that need an API server. The benchmarks and e2e are not among them: they take longer than
 # all others together.
-API_TESTS := api conformance data hostclaim instances machine model/served neighbours onboard plugin rbac remediation standalone tenant tools/hostclaim-conformance withoutlocalhosts
+API_TESTS := api conformance data hostclaim instances kubevirt machine model/served neighbours onboard plugin rbac remediation standalone tenant tools/hostclaim-conformance withoutlocalhosts
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e|tools/bench)(/|$$)
 
 # What docker-build calls the images and release names. IMAGE_DIGESTS are the digests to name
@@ -68,7 +68,7 @@ help: ## List the targets
 ## Build
 
 .PHONY: build
-build: build-managers ## Build both managers, the plugin of kubectl and hostsim into bin/
+build: build-managers ## Build the managers, the plugin of kubectl and hostsim into bin/
 	go build -o bin/kubectl-metal3 ./cmd/kubectl-metal3
 	go -C test build -o "$(CURDIR)/bin/hostsim" ./tools/hostsim
 
@@ -76,11 +76,13 @@ build: build-managers ## Build both managers, the plugin of kubectl and hostsim 
 build-managers:
 	go build -ldflags "$(LDFLAGS)" -o bin/manager .
 	go build -ldflags "$(LDFLAGS)" -o bin/hostclaim-manager ./cmd/hostclaim-manager
+	go build -ldflags "$(LDFLAGS)" -o bin/kubevirt-manager ./cmd/kubevirt-manager
 
 .PHONY: docker-build
-docker-build: ## Build the images of both managers
+docker-build: ## Build the images of the managers
 	$(DOCKER) build --build-arg VERSION=$(IMAGE_TAG) --target manager -t $(IMAGE_PREFIX)/cluster-api-provider-metal3:$(IMAGE_TAG) .
 	$(DOCKER) build --build-arg VERSION=$(IMAGE_TAG) --target hostclaim-manager -t $(IMAGE_PREFIX)/hostclaim-manager:$(IMAGE_TAG) .
+	$(DOCKER) build --build-arg VERSION=$(IMAGE_TAG) --target kubevirt-manager -t $(IMAGE_PREFIX)/kubevirt-manager:$(IMAGE_TAG) .
 
 # The layout of a repository of clusterctl: <OUT>/<provider>/<RELEASE>, the same bytes each time.
 .PHONY: release
@@ -97,7 +99,7 @@ kubectl-metal3: ## Write the plugin of kubectl into OUT: an archive per platform
 
 .PHONY: clean
 clean: ## Remove what was built; the components of the dev cluster and the tools stay
-	rm -rf out bin/manager bin/hostclaim-manager bin/kubectl-metal3 bin/hostsim
+	rm -rf out bin/manager bin/hostclaim-manager bin/kubevirt-manager bin/kubectl-metal3 bin/hostsim
 
 ## Dev cluster
 
@@ -211,8 +213,11 @@ generate: bin/tools/controller-gen bin/tools/kustomize ## Generate deepcopy func
 	cd api && $(CONTROLLER_GEN) crd:crdVersions=v1 paths=./hostclaim/... output:crd:dir=$(INTO)/config/hostclaim/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/provider/... \
 		output:rbac:dir=$(INTO)/config/rbac
-	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... \
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... paths=./controllers/classes/... \
 		output:rbac:dir=$(INTO)/config/hostclaim/rbac
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/kubevirt/... paths=./controllers/classes/... \
+		output:rbac:dir=$(INTO)/config/kubevirt/rbac
+	hack/generate-kubevirt-crds.sh $(CONTROLLER_GEN) $(INTO)/test/kubevirt/crds
 	hack/generate-templates.sh $(INTO)/templates
 	go run ./hack/docs . $(INTO)/docs/reference
 

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package controllers tests what holds for the controllers of both managers.
+// Package controllers tests what holds for the controllers of all managers.
 package controllers
 
 import (
@@ -34,11 +34,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/classes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/classes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	kubevirt "github.com/metal3-io/cluster-api-provider-metal3/controllers/kubevirt/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
@@ -50,7 +51,7 @@ import (
 
 const module = "github.com/metal3-io/cluster-api-provider-metal3/controllers/"
 
-// reconcilers are those of both managers.
+// reconcilers are those of all managers.
 func reconcilers() []any {
 	return []any{
 		claim.Reconciler{},
@@ -65,6 +66,7 @@ func reconcilers() []any {
 		machine.Reconciler{},
 		machinetemplate.Reconciler{},
 		remediation.Reconciler{},
+		kubevirt.Reconciler{},
 	}
 }
 
@@ -75,6 +77,7 @@ func exceptions() map[string]string {
 		"hostclaim/claim.Reconciler.Policies":     "policies by their version, compiled",
 		"hostclaim/claim.Reconciler.Budget":       "bounds what is copied next to hosts, in each namespace",
 		"hostclaim/claim.Reconciler.DeniedImages": "an option",
+		"kubevirt/claim.Reconciler.Secrets":       "watches secrets",
 		"provider/data.Reconciler.Secrets":        "watches secrets",
 		"provider/machine.Reconciler.Secrets":     "watches secrets",
 	}

@@ -86,6 +86,10 @@ const (
 	// claim tells it by ClassArgumentsAnnotation.
 	InvalidClassArgumentsReason = "InvalidClassArguments"
 
+	// UnsupportedByClassReason surfaces when the claim asks for something that the compute of its HostClaimClass does
+	// not have. It is a reason of Synchronized as well.
+	UnsupportedByClassReason = "UnsupportedByClass"
+
 	// BindRefusedReason surfaces when the API server refuses what a claim must carry
 	// before a host is bound to it.
 	BindRefusedReason = "BindRefused"
@@ -99,6 +103,9 @@ const (
 	// ImageRefusedReason surfaces when the claim asks for an image or a deploy
 	// method that no policy permits or no host takes. It is a reason of Associated as well.
 	ImageRefusedReason = "ImageRefused"
+
+	// WriteRefusedReason surfaces when the API server refuses a change of the virtual machine; the message says why.
+	WriteRefusedReason = "WriteRefused"
 
 	// ImageChangeIgnoredReason surfaces when image or customDeploy were changed
 	// after the host was told what to write; the host keeps what it has.

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package classes accepts HostClaimClasses of servers. What a class means for a claim is decided by
-// baremetal/hostclass.
+// Package classes accepts the HostClaimClasses of a controller, and reads what it needs to judge a claim by its class.
+// What a class means is decided by baremetal/hostclass.
 package classes
 
 import (
@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
@@ -39,9 +38,11 @@ import (
 // +kubebuilder:rbac:groups=hostclaim.metal3.io,resources=hostclaimclasses,verbs=get;list;watch
 // +kubebuilder:rbac:groups=hostclaim.metal3.io,resources=hostclaimclasses/status,verbs=get;patch
 
-// Reconciler reports whether the hostclaim manager answers the claims of a class.
+// Reconciler reports whether a controller answers the claims of a class.
 type Reconciler struct {
-	Client client.Client
+	// Client reads from a cache, and writes as the field owner of the manager.
+	Client     client.Client
+	Controller hostclass.Controller
 }
 
 // SetupWithManager has each change of a class's spec or conditions wake it.
@@ -53,19 +54,19 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile writes the condition Accepted of a class of servers.
+// Reconcile writes the condition Accepted of a class of the controller.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	class := &hostclaimv1.HostClaimClass{}
 	if err := r.Client.Get(ctx, req.NamespacedName, class); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if class.Spec.ControllerName != hostclaimv1.BareMetalControllerName || !class.DeletionTimestamp.IsZero() {
+	if class.Spec.ControllerName != r.Controller.Name || !class.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	before := class.DeepCopy()
-	meta.SetStatusCondition(&class.Status.Conditions, hostclass.BareMetal().Accept(class))
+	meta.SetStatusCondition(&class.Status.Conditions, r.Controller.Accept(class))
 	if equality.Semantic.DeepEqual(before.Status, class.Status) {
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{}, r.Client.Status().Patch(ctx, class, patch.Locked(before), client.FieldOwner(infrav1.HostClaimManagerFieldOwner))
+	return ctrl.Result{}, r.Client.Status().Patch(ctx, class, patch.Locked(before))
 }

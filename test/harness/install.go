@@ -189,6 +189,19 @@ func HostClaimAccount() Account {
 	}
 }
 
+// KubeVirtAccount is the account of the kubevirt manager.
+func KubeVirtAccount() Account {
+	return Account{
+		Namespace: "hostclaim-kubevirt-system", Name: "hostclaim-kubevirt-manager", ManagerRole: "hostclaim-kubevirt-manager-role",
+		folder: "kubevirt/rbac",
+		roles: map[string]string{ //nolint:gosec // Names of roles are no credentials.
+			"role.yaml":                 "hostclaim-kubevirt-manager-role",
+			"secrets_role.yaml":         "hostclaim-kubevirt-secrets",
+			"leader_election_role.yaml": "hostclaim-kubevirt-leader-election-role",
+		},
+	}
+}
+
 // User is the name under which the API server knows the account.
 func (a Account) User() string {
 	return "system:serviceaccount:" + a.Namespace + ":" + a.Name

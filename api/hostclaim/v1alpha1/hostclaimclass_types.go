@@ -24,6 +24,9 @@ import (
 // BareMetalControllerName is the controllerName of classes whose claims the hostclaim manager answers, with servers.
 const BareMetalControllerName = "hostclaim.metal3.io/baremetal"
 
+// KubeVirtControllerName is the controllerName of classes whose claims the kubevirt manager answers, with virtual machines.
+const KubeVirtControllerName = "hostclaim.metal3.io/kubevirt"
+
 // Condition Accepted of HostClaimClass and its reasons.
 const (
 	// AcceptedCondition reports whether the controller that the class names answers its claims. Without it, or with one

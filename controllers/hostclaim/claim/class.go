@@ -21,7 +21,6 @@ import (
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,7 +30,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/classes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // +kubebuilder:rbac:groups=hostclaim.metal3.io,resources=hostclaimclasses,verbs=get;list;watch
@@ -90,21 +90,11 @@ func withheld(claim *bmov1alpha1.HostClaim, verdict hostclass.Verdict) bool {
 }
 
 func judge(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) (hostclass.Verdict, error) {
-	class, err := classOf(ctx, reader, claim)
-	if err != nil {
-		return hostclass.Verdict{}, err
-	}
-	var namespace metav1.ObjectMeta
-	if class != nil {
-		if namespace, err = policies.ReadNamespace(ctx, reader, claim.Namespace); err != nil {
-			return hostclass.Verdict{}, err
-		}
-	}
-	verdict := hostclass.BareMetal().Judge(claim, class, namespace.Labels)
-	if verdict.Answers && verdict.Reason == "" {
+	verdict, _, err := classes.Judge(ctx, reader, hostclass.BareMetal(), claim)
+	if err == nil && verdict.Answers && verdict.Reason == "" {
 		verdict = judgeArguments(claim)
 	}
-	return verdict, nil
+	return verdict, err
 }
 
 // judgeArguments refuses arguments: what a claim asks of a server is in its spec.
@@ -121,22 +111,6 @@ func judgeArguments(claim *bmov1alpha1.HostClaim) hostclass.Verdict {
 	return verdict
 }
 
-// classOf reads the class of a claim; nil if it names none, or one that does not exist.
-func classOf(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) (*hostclaimv1.HostClaimClass, error) {
-	name := hostclass.Name(claim)
-	if name == "" {
-		return nil, nil //nolint:nilnil // the claim names none
-	}
-	class := &hostclaimv1.HostClaimClass{}
-	if err := reader.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // there is none
-		}
-		return nil, fmt.Errorf("read HostClaimClass %s: %w", name, err)
-	}
-	return class, nil
-}
-
 // setDefaultClass puts the default class on a claim without a class that no controller answers yet, and reports
 // whether it did.
 func (r *Reconciler) setDefaultClass(ctx context.Context, claim *bmov1alpha1.HostClaim) (bool, error) {
@@ -150,7 +124,7 @@ func (r *Reconciler) setDefaultClass(ctx context.Context, claim *bmov1alpha1.Hos
 	if len(classes.Items) == 0 {
 		return false, nil
 	}
-	namespace, err := policies.ReadNamespace(ctx, r.Client, claim.Namespace)
+	namespace, err := watch.ReadNamespace(ctx, r.Client, claim.Namespace)
 	if err != nil {
 		return false, err
 	}

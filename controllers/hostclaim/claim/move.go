@@ -33,8 +33,8 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // MoveKinds finds the kinds whose objects clusterctl would leave behind.
@@ -122,7 +122,7 @@ func (r *Reconciler) observeMove(ctx context.Context, s *scope) (moveFacts, erro
 
 // mayMove reports whether the infrastructure team lets the hosts of a namespace move.
 func (r *Reconciler) mayMove(ctx context.Context, name string) (bool, error) {
-	namespace, err := policies.ReadNamespace(ctx, r.Client, name)
+	namespace, err := watch.ReadNamespace(ctx, r.Client, name)
 	return namespace.Annotations[infrav1.HostsMayMoveAnnotation] == "true", err
 }
 

@@ -35,7 +35,6 @@ import (
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
@@ -132,7 +131,7 @@ func (r *Reconciler) Watches() []watch.Row {
 		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
 		{Object: &hostclaimv1.HostClaimClass{}, Handler: handler.EnqueueRequestsFromMapFunc(r.classToClaims)},
 		{
-			Object:     policies.NamespaceMetadata(),
+			Object:     watch.Namespace(),
 			Handler:    handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),
 			Predicates: []predicate.Predicate{predicate.Or(predicate.LabelChangedPredicate{}, mayMoveChanged())},
 		},

@@ -24,14 +24,13 @@ import (
 	"sync"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // Evaluator evaluates HostDeployPolicies, from the cache or live.
@@ -47,7 +46,7 @@ type Evaluator struct {
 
 // Decide evaluates the policies that the cache shows for claims of a namespace.
 func (e *Evaluator) Decide(ctx context.Context, namespace string) (policy.Decision, error) {
-	found, err := ReadNamespace(ctx, e.Cached, namespace)
+	found, err := watch.ReadNamespace(ctx, e.Cached, namespace)
 	if err != nil {
 		return policy.Decision{}, err
 	}
@@ -66,7 +65,7 @@ func (e *Evaluator) Decide(ctx context.Context, namespace string) (policy.Decisi
 // the labels of the claim's namespace, those are read again after it, and must be as they were before:
 // labels that come after a policy has gone never met it.
 func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
-	found, err := ReadNamespace(ctx, e.Cached, claimNamespace)
+	found, err := watch.ReadNamespace(ctx, e.Cached, claimNamespace)
 	if err != nil {
 		return policy.Grant{}, err
 	}
@@ -89,7 +88,7 @@ func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace
 		}
 	}
 	if slices.ContainsFunc(live, (*policy.Compiled).LooksAtLabels) {
-		now, err := ReadNamespace(ctx, e.Live, claimNamespace)
+		now, err := watch.ReadNamespace(ctx, e.Live, claimNamespace)
 		if err != nil {
 			return policy.Grant{}, err
 		}
@@ -98,22 +97,6 @@ func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace
 		}
 	}
 	return policy.Evaluate(live, ns, e.Own).Grants[hostNamespace], nil
-}
-
-// NamespaceMetadata is a Namespace of which only the metadata is read.
-func NamespaceMetadata() *metav1.PartialObjectMetadata {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return namespace
-}
-
-// ReadNamespace reads the metadata of a namespace. One that is gone has neither labels nor annotations.
-func ReadNamespace(ctx context.Context, reader client.Reader, name string) (metav1.ObjectMeta, error) {
-	namespace := NamespaceMetadata()
-	if err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
-		return metav1.ObjectMeta{}, fmt.Errorf("read namespace %s: %w", name, err)
-	}
-	return namespace.ObjectMeta, nil
 }
 
 // version names one version of one policy.

@@ -36,7 +36,6 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
@@ -63,7 +62,7 @@ func CacheOptions(o Options) cache.Options {
 	}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
-		options.ByObject[policies.NamespaceMetadata()] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", o.Namespace)}
+		options.ByObject[watch.Namespace()] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", o.Namespace)}
 	}
 	return options
 }

@@ -32,9 +32,10 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/classes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/classes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -60,7 +61,8 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 		return fmt.Errorf("controller of policies: %w", err)
 	}
 	if o.Namespace == "" { // one install in a cluster speaks for classes, which stand in no namespace
-		if err := (&classes.Reconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
+		of := &classes.Reconciler{Client: client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner), Controller: hostclass.BareMetal()}
+		if err := of.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("controller of classes: %w", err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -133,4 +134,20 @@ func CRDs(from cache.Cache, waiting func(context.Context) []ctrl.Request, names 
 		CreateFunc: func(ctx context.Context, _ event.CreateEvent, queue requests) { wake(ctx, queue) },
 		UpdateFunc: func(ctx context.Context, _ event.UpdateEvent, queue requests) { wake(ctx, queue) },
 	}, predicate.NewPredicateFuncs(func(o client.Object) bool { return slices.Contains(names, o.GetName()) }))
+}
+
+// Namespace is a Namespace of which only the metadata is read.
+func Namespace() *metav1.PartialObjectMetadata {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return namespace
+}
+
+// ReadNamespace reads the metadata of a namespace. One that is gone has neither labels nor annotations.
+func ReadNamespace(ctx context.Context, reader client.Reader, name string) (metav1.ObjectMeta, error) {
+	namespace := Namespace()
+	if err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		return metav1.ObjectMeta{}, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return namespace.ObjectMeta, nil
 }
