@@ -37,6 +37,7 @@ const (
 	BareMetalOperator     = "baremetal-operator"
 	ProviderManager       = "manager"
 	HostClaimManager      = "hostclaim-manager"
+	KubeVirtManager       = "kubevirt-manager"
 	HostSim               = "hostsim"
 	BMOWebhooks           = "bmowebhooks"
 	Tenant                = "tenant"
@@ -89,6 +90,7 @@ func Table() []Component {
 		{BareMetalOperator, baremetalOperatorRoot, wrapperFolder + "bmo", baremetalOperatorRoot},
 		{ProviderManager, "", ".", "."},
 		{HostClaimManager, "", ".", "./cmd/hostclaim-manager"},
+		{KubeVirtManager, "", ".", "./cmd/kubevirt-manager"},
 		{HostSim, "", "test", "./tools/hostsim"},
 		{BMOWebhooks, "", "test", "./tools/bmowebhooks"},
 		{Tenant, "", ".", "./hack/tenant"},

@@ -215,6 +215,21 @@ func WithNewerBareMetalOperator(all []Manager) []Manager {
 	})
 }
 
+// WithKubeVirt adds the kubevirt manager. hostsim plays KubeVirt, and the machines on its virtual machines.
+func WithKubeVirt(all []Manager) []Manager {
+	for i, m := range all {
+		if m.Component == components.HostSim {
+			all[i].Kustomization = "hack/devcluster/manager/hostsim-kubevirt"
+			all[i].Args = func(p Place) []string { return append(m.Args(p), "--kubevirt") }
+		}
+	}
+	return append(all, Manager{
+		Component:     components.KubeVirtManager,
+		Kustomization: "config/kubevirt/default",
+		Args:          func(p Place) []string { return append(ownArgs(p), "--webhook-port=0") },
+	})
+}
+
 // InPlaceUpdatesLabel is, with the value true, what WithInPlaceUpdates asks of namespaces.
 const InPlaceUpdatesLabel = "example.com/in-place-updates"
 

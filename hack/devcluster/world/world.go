@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
@@ -50,6 +51,7 @@ func Scheme() (*runtime.Scheme, error) {
 		controlplanev1.AddToScheme(scheme),
 		runtimev1.AddToScheme(scheme),
 		infrav1.AddToScheme(scheme),
+		hostclaimv1.AddToScheme(scheme),
 		bmov1alpha1.AddToScheme(scheme),
 		ipamv1alpha1.AddToScheme(scheme),
 	)

@@ -27,6 +27,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+	virtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -34,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/guest"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubevirt"
 )
 
 // options are the command line. --kubeconfig comes with controller-runtime, the
@@ -43,6 +45,7 @@ type options struct {
 	healthAddr string
 	delays     string
 	rate       float64
+	kubevirt   bool
 }
 
 func main() {
@@ -53,6 +56,7 @@ func main() {
 	flag.StringVar(&opts.delays, "delays", "", "For --mode=host and all, how long operations take, such as provisioning=10s,power=1s or all=0s. "+
 		"The annotation "+life.DelayAnnotation+" of a host goes over it.")
 	flag.Float64Var(&opts.rate, "kube-api-qps", 200, "Requests per second to the API server.")
+	flag.BoolVar(&opts.kubevirt, "kubevirt", false, "For --mode=guest, play KubeVirt too, and the machines on its VirtualMachines.")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
@@ -73,6 +77,7 @@ func run(ctx context.Context, opts options) error {
 	}
 	config.QPS, config.Burst = float32(opts.rate), int(2*opts.rate)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Client:                 kubevirt.ClientOptions(),
 		Scheme:                 scheme,
 		HealthProbeBindAddress: opts.healthAddr,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
@@ -95,8 +100,7 @@ func run(ctx context.Context, opts options) error {
 func role(opts options) (*runtime.Scheme, func(ctrl.Manager) error, error) {
 	switch opts.mode {
 	case "guest":
-		scheme, err := guest.NewScheme()
-		return scheme, guest.Setup, err
+		return guests(opts)
 	case "host":
 		scheme, err := host.NewScheme()
 		if err != nil {
@@ -109,6 +113,20 @@ func role(opts options) (*runtime.Scheme, func(ctrl.Manager) error, error) {
 	default:
 		return nil, nil, fmt.Errorf("unknown --mode %q: there are guest, host and all", opts.mode)
 	}
+}
+
+// guests plays the machines on hosts, and those on VirtualMachines with what is below them.
+func guests(opts options) (*runtime.Scheme, func(ctrl.Manager) error, error) {
+	scheme, err := guest.NewScheme()
+	if err != nil || !opts.kubevirt {
+		return scheme, func(mgr ctrl.Manager) error { return guest.Setup(mgr) }, err
+	}
+	return scheme, func(mgr ctrl.Manager) error {
+		return errors.Join((&kubevirt.Reconciler{Client: mgr.GetClient()}).SetupWithManager(mgr), guest.Setup(mgr, guest.Kind{
+			Name: "virtual-guest", Object: &virtv1.VirtualMachine{},
+			Hosts: kubevirt.Hosts{Reader: mgr.GetClient()}, Secrets: kubevirt.Drives{Reader: mgr.GetAPIReader()},
+		}))
+	}, kubevirt.AddToScheme(scheme)
 }
 
 // both plays hosts and guests; their kinds are the same.

@@ -229,14 +229,29 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme))
 }
 
-// Setup adds a guest to a manager, with clusters of its own.
-func Setup(mgr ctrl.Manager) error {
+// Kind is a kind of objects with guests.
+type Kind struct {
+	// Name is that of its controller.
+	Name   string
+	Object client.Object
+	// Hosts shows its objects as BareMetalHosts, and Secrets what they boot from.
+	Hosts, Secrets client.Reader
+}
+
+// Setup adds the guests of BareMetalHosts to a manager, and those of other kinds, which found and join the same clusters.
+func Setup(mgr ctrl.Manager, others ...Kind) error {
+	kinds := append([]Kind{{"guest", &bmov1alpha1.BareMetalHost{}, mgr.GetClient(), mgr.GetAPIReader()}}, others...)
 	// One pending wake-up stands for any number of them.
-	wake := make(chan event.GenericEvent, 1)
+	wakes := make([]chan event.GenericEvent, len(kinds))
+	for i := range wakes {
+		wakes[i] = make(chan event.GenericEvent, 1)
+	}
 	clusters, err := workload.New(mgr.GetLogger().WithName("workload"), func() {
-		select {
-		case wake <- event.GenericEvent{Object: &bmov1alpha1.BareMetalHost{}}:
-		default:
+		for _, wake := range wakes {
+			select {
+			case wake <- event.GenericEvent{Object: &bmov1alpha1.BareMetalHost{}}:
+			default:
+			}
 		}
 	})
 	if err != nil {
@@ -245,16 +260,25 @@ func Setup(mgr ctrl.Manager) error {
 	if err := mgr.Add(clusters); err != nil {
 		return err
 	}
-	r := &Reconciler{
-		Hosts: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clusters: clusters,
-		Clock: clock.RealClock{}, Started: clock.RealClock{}.Now(),
+	for i, kind := range kinds {
+		r := &Reconciler{
+			Hosts: kind.Hosts, Secrets: kind.Secrets, Clusters: clusters,
+			Clock: clock.RealClock{}, Started: clock.RealClock{}.Now(),
+		}
+		if err := r.setup(mgr, kind, wakes[i]); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (r *Reconciler) setup(mgr ctrl.Manager, kind Kind, wake chan event.GenericEvent) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("guest").
-		For(&bmov1alpha1.BareMetalHost{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.notePower))).
+		Named(kind.Name).
+		For(kind.Object, builder.WithPredicates(predicate.NewPredicateFuncs(r.notePower))).
 		WatchesRawSource(source.Channel(wake, handler.EnqueueRequestsFromMapFunc(r.waitingHosts))).
 		WithLogConstructor(func(req *reconcile.Request) logr.Logger {
-			logger := mgr.GetLogger().WithName("guest")
+			logger := mgr.GetLogger().WithName(kind.Name)
 			if req == nil {
 				return logger
 			}
