@@ -25,6 +25,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -55,6 +56,7 @@ var server harness.Server
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(klog.Background())
+	gomega.SetDefaultEventuallyTimeout(30 * time.Second)
 	os.Exit(server.Run(m))
 }
 
@@ -88,6 +90,13 @@ func install(t *testing.T) client.Client {
 	expect.NoError(t, ctrl.NewControllerManagedBy(mgr).Named("collector").For(&virtv1.VirtualMachine{}).Complete(collector(mgr.GetClient())))
 	admin, err := client.New(server.Config, client.Options{Scheme: options.Scheme})
 	expect.NoError(t, err)
+	run(t, mgr)
+	return admin
+}
+
+// run runs a manager until the test ends.
+func run(t *testing.T, mgr ctrl.Manager) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -95,7 +104,20 @@ func install(t *testing.T) client.Client {
 		cancel()
 		expect.NoError(t, <-ended)
 	})
-	return admin
+}
+
+// newManager returns the kubevirt manager.
+func newManager(ctx context.Context, t *testing.T, config *rest.Config) (ctrl.Manager, error) {
+	t.Helper()
+	o := setup.NewOptions()
+	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
+	options := managerOptions(t)
+	options.Cache, options.Client = setup.CacheOptions(o), setup.ClientOptions()
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return mgr, setup.AddControllers(ctx, mgr, o)
 }
 
 // TestConformance has the conformance suite look at the kubevirt manager, with the rights of its manifests.
@@ -109,19 +131,12 @@ func TestConformance(t *testing.T) {
 	}
 	as := rest.CopyConfig(server.Config)
 	as.Impersonate.UserName = account.User()
-	o := setup.NewOptions()
-	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
 	results, err := conformance.Run(t.Context(), conformance.Controller{
 		Name: virtualmachine.Controller().Name, Finalizer: virtualmachine.Controller().Finalizer,
 		Parameters: parameters, WrongParameters: `{"instancetype":{"name":"small"},"rootDisk":{"size":"large"}}`,
 		Start: func(ctx context.Context, config *rest.Config) error {
-			options := managerOptions(t)
-			options.Cache, options.Client = setup.CacheOptions(o), setup.ClientOptions()
-			mgr, err := ctrl.NewManager(config, options)
+			mgr, err := newManager(ctx, t, config)
 			if err != nil {
-				return err
-			}
-			if err := setup.AddControllers(ctx, mgr, o); err != nil {
 				return err
 			}
 			return mgr.Start(ctx)
