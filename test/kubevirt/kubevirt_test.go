@@ -149,7 +149,7 @@ func TestConformance(t *testing.T) {
 			claim.Spec.HostSelector.MatchLabels = map[string]string{"rack": "none"}
 		},
 	}, conformance.Options{
-		Admin: server.Config, Account: as, Log: func(line string) { t.Log(line) }, Patience: 20 * time.Second, Stillness: 500 * time.Millisecond,
+		Admin: server.Config, Account: as, Log: func(line string) { t.Log(line) }, Patience: time.Minute, Stillness: 500 * time.Millisecond,
 	})
 	expect.NoError(t, err)
 	text := &strings.Builder{}
