@@ -90,6 +90,10 @@ func install(t *testing.T) client.Client {
 	expect.NoError(t, ctrl.NewControllerManagedBy(mgr).Named("collector").For(&virtv1.VirtualMachine{}).Complete(collector(mgr.GetClient())))
 	admin, err := client.New(server.Config, client.Options{Scheme: options.Scheme})
 	expect.NoError(t, err)
+	volumes := ctrl.NewControllerManagedBy(mgr).Named("volume-collector").For(&cdiv1.DataVolume{})
+	expect.NoError(t, volumes.Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+		return ctrl.Result{}, letGo(ctx, admin, req, &cdiv1.DataVolume{})
+	})))
 	run(t, mgr)
 	return admin
 }
@@ -176,6 +180,18 @@ func machines(ctx context.Context, admin client.Client) (machines []conformance.
 	return machines, nil
 }
 
+// letGo lets an object go that is deleted in the foreground, and owns nothing.
+func letGo(ctx context.Context, admin client.Client, req ctrl.Request, o client.Object) error {
+	if err := admin.Get(ctx, req.NamespacedName, o); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before, ok := o.DeepCopyObject().(client.Object)
+	if !ok || !controllerutil.RemoveFinalizer(o, metav1.FinalizerDeleteDependents) {
+		return nil
+	}
+	return client.IgnoreNotFound(admin.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
 // collector plays the garbage collector of foreground deletion, which the API server of the tests does not have.
 func collector(admin client.Client) reconcile.Func {
 	return func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -193,8 +209,6 @@ func collector(admin client.Client) reconcile.Func {
 				return ctrl.Result{}, err
 			}
 		}
-		before := vm.DeepCopy()
-		controllerutil.RemoveFinalizer(vm, metav1.FinalizerDeleteDependents)
-		return ctrl.Result{}, client.IgnoreNotFound(admin.Patch(ctx, vm, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+		return ctrl.Result{}, letGo(ctx, admin, req, vm)
 	}
 }

@@ -116,6 +116,38 @@ func TestRebuildThatCannotBe(t *testing.T) {
 	expect.Equal(t, 1, len(secrets.Items))
 }
 
+// TestRebuildWhileOff rebuilds as a Metal3Machine does: switched off first, and on with other data under the same text.
+func TestRebuildWhileOff(t *testing.T) {
+	s := newLifeStory(t)
+	s.Edit(s.claim, func() {
+		s.claim.Spec.PoweredOn = false
+		metav1.SetMetaDataAnnotation(&s.claim.ObjectMeta, infrav1.RebuildAnnotation, "again")
+	})
+	s.says(bmov1alpha1.AvailableForProvisioningCondition, metav1.ConditionTrue, "WithoutImage")
+	s.says(bmov1alpha1.SynchronizedCondition, metav1.ConditionTrue, bmov1alpha1.ConfigurationSyncedReason)
+	s.MakeSecret(s.claim.Namespace, "next", "value", "#cloud-config of the next life")
+	s.Edit(s.claim, func() { s.claim.Spec.PoweredOn, s.claim.Spec.UserData.Name = true, "next" })
+	s.says(infrav1.ReadyCondition, metav1.ConditionTrue, "WithImage")
+	boot := &corev1.Secret{}
+	expect.NoError(t, s.admin.Get(t.Context(), client.ObjectKey{Namespace: s.claim.Namespace, Name: virtualmachine.Disk(s.machine(t))}, boot))
+	expect.Equal(t, "#cloud-config of the next life", string(boot.Data["user-data"]))
+}
+
+// TestHeldOff holds a machine off by an annotation, as a remediation does.
+func TestHeldOff(t *testing.T) {
+	const hold = bmov1alpha1.RebootAnnotationPrefix + "/remediation"
+	s := newLifeStory(t)
+	powered := func(on bool) {
+		s.Await(s.claim, func(g gomega.Gomega) { g.Expect(s.claim.Status.PoweredOn).To(gomega.Equal(on)) })
+	}
+	s.Edit(s.claim, func() { metav1.SetMetaDataAnnotation(&s.claim.ObjectMeta, hold, "") })
+	powered(false)
+	s.says(bmov1alpha1.ProvisionedCondition, metav1.ConditionTrue, "WithImage")
+	s.Edit(s.claim, func() { delete(s.claim.Annotations, hold) })
+	powered(true)
+	s.says(infrav1.ReadyCondition, metav1.ConditionTrue, "WithImage")
+}
+
 // TestImageThatIsIgnored changes the image without a text for a rebuild.
 func TestImageThatIsIgnored(t *testing.T) {
 	s := newLifeStory(t)

@@ -119,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	} else {
 		err = r.reconcileDelete(ctx, s)
 	}
-	if err == nil || s.refused(err) { // of all other errors nothing is known
+	if err == nil || refusal(err, infrav1.WriteRefusedReason) != nil { // of all other errors nothing is known
 		report(s)
 		err = errors.Join(err, r.patchStatus(ctx, before, s.claim))
 	}
@@ -138,19 +138,27 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, claim *bmov1alpha1
 
 // reconcileNormal gives the claim a virtual machine, then keeps that in step.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
-	if reservation.Holds(s.claim) { // a new virtual machine is as good, and its data is erased
+	if virtualmachine.Controller().Holds(s.claim) && reservation.Holds(s.claim) { // a new virtual machine is as good, and its data is erased
 		return client.IgnoreNotFound(r.Client.Delete(ctx, s.claim, client.Preconditions{UID: &s.claim.UID, ResourceVersion: &s.claim.ResourceVersion}))
 	}
 	if err := r.give(ctx, s); err != nil || s.bind != nil {
-		return err
+		return told(&s.bind, infrav1.BindRefusedReason, err)
 	}
 	if err := r.observe(ctx, s); err != nil {
-		return err
+		return told(&s.sync, infrav1.WriteRefusedReason, err)
 	}
 	if err := r.publish(ctx, s); err != nil || s.publish != nil {
-		return err
+		return told(&s.publish, infrav1.WriteRefusedReason, err)
 	}
-	return r.synchronize(ctx, s)
+	return told(&s.sync, infrav1.WriteRefusedReason, r.synchronize(ctx, s))
+}
+
+// told returns the error, and has the claim say what the API server refuses, unless it says something else already.
+func told(as **answer, reason string, err error) error {
+	if *as == nil {
+		*as = refusal(err, reason)
+	}
+	return err
 }
 
 // give finds the virtual machine of the claim, or makes it.
@@ -191,7 +199,6 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	}
 	vm := virtualmachine.New(s.claim, p)
 	if err := r.Client.Create(ctx, vm); err != nil {
-		s.bind = refusal(err, infrav1.BindRefusedReason)
 		return fmt.Errorf("create VirtualMachine %s: %w", vm.Name, err)
 	}
 	s.vm = vm
@@ -234,9 +241,6 @@ func (r *Reconciler) find(ctx context.Context, claim *bmov1alpha1.HostClaim) (*v
 
 // observe reads what runs of the virtual machine, and whether its disk has the image.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	if virtualmachine.Disk(s.vm) == "" {
-		return nil
-	}
 	key, instance := client.ObjectKeyFromObject(s.vm), &virtv1.VirtualMachineInstance{}
 	switch err := r.Live.Get(ctx, key, instance); {
 	case err == nil:
@@ -245,7 +249,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		return fmt.Errorf("read VirtualMachineInstance %s: %w", key, err)
 	}
 	if len(s.vm.Spec.DataVolumeTemplates) == 0 {
-		s.complete = virtualmachine.On(s.instance) // it has pulled its image
+		s.complete = virtualmachine.Runs(s.vm, s.instance) // it has pulled its image
 		return nil
 	}
 	volume := &cdiv1.DataVolume{}
@@ -270,8 +274,11 @@ func parameters(s *scope) (virtualmachine.Parameters, *answer) {
 	if err != nil {
 		return p, no(infrav1.InvalidClassArgumentsReason, "%s", err)
 	}
-	if err := virtualmachine.Check(s.claim, p); err != nil {
+	if err := virtualmachine.Check(s.claim); err != nil {
 		return p, no(infrav1.UnsupportedByClassReason, "%s", err)
+	}
+	if err := virtualmachine.CheckImage(s.claim, p); err != nil {
+		return p, no(infrav1.ImageRefusedReason, "%s", err)
 	}
 	return p, nil
 }
@@ -283,22 +290,31 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	if !virtualmachine.Controller().Holds(s.claim) {
 		return nil
 	}
+	return told(&s.bind, bmov1alpha1.HostClaimDeletionFailedReason, r.release(ctx, s))
+}
+
+func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	key, vm := client.ObjectKey{Namespace: s.claim.Namespace, Name: virtualmachine.Name(s.claim)}, &virtv1.VirtualMachine{}
 	err := r.Live.Get(ctx, key, vm)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read VirtualMachine %s: %w", key, err)
 	}
 	if err == nil && (virtualmachine.Is(vm, s.claim) || s.claim.Status.BareMetalHost != nil) {
-		s.bind = no(bmov1alpha1.HostClaimDeletingReason, "VirtualMachine %s is being deleted, with its disks", vm.Name)
-		if !vm.DeletionTimestamp.IsZero() {
-			return nil
+		if vm.DeletionTimestamp.IsZero() {
+			if err := r.delete(ctx, vm); err != nil {
+				return err
+			}
 		}
-		return client.IgnoreNotFound(r.Client.Delete(ctx, vm,
-			client.Preconditions{UID: ptr.To(vm.UID)}, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+		s.bind = no(bmov1alpha1.HostClaimDeletingReason, "VirtualMachine %s is being deleted, with its disks", vm.Name)
+		return nil
 	}
-	if left, err := r.deleteDisks(ctx, s.claim, ""); err != nil || left > 0 {
-		s.bind = no(bmov1alpha1.HostClaimDeletingReason, "%d DataVolumes of the virtual machine are being deleted", left)
+	left, err := r.deleteDisks(ctx, s.claim, "")
+	if err != nil {
 		return err
+	}
+	if left > 0 {
+		s.bind = no(bmov1alpha1.HostClaimDeletingReason, "%d DataVolumes of the virtual machine are being deleted", left)
+		return nil
 	}
 	desired := s.claim.DeepCopy()
 	controllerutil.RemoveFinalizer(desired, virtualmachine.Controller().Finalizer)
@@ -320,8 +336,19 @@ func (r *Reconciler) deleteDisks(ctx context.Context, claim *bmov1alpha1.HostCla
 		}
 		left++
 		if volume.DeletionTimestamp.IsZero() {
-			err = errors.Join(err, client.IgnoreNotFound(r.Client.Delete(ctx, volume, client.Preconditions{UID: &volume.UID})))
+			if err := r.delete(ctx, volume); err != nil {
+				return 0, err
+			}
 		}
 	}
-	return left, err
+	return left, nil
+}
+
+// delete deletes an object once all that it owns is gone.
+func (r *Reconciler) delete(ctx context.Context, o client.Object) error {
+	err := r.Client.Delete(ctx, o, client.Preconditions{UID: ptr.To(o.GetUID())}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %T %s: %w", o, o.GetName(), err)
+	}
+	return nil
 }

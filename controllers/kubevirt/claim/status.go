@@ -44,8 +44,11 @@ type answer struct {
 
 func yes(reason string) *answer { return &answer{status: metav1.ConditionTrue, reason: reason} }
 
+// maxMessage is how much a condition says, in bytes. A longer one may be refused, with all of the status.
+const maxMessage = 1024
+
 func no(reason, format string, values ...any) *answer {
-	return &answer{status: metav1.ConditionFalse, reason: reason, message: fmt.Sprintf(format, values...)}
+	return &answer{status: metav1.ConditionFalse, reason: reason, message: text.Shorten(fmt.Sprintf(format, values...), maxMessage)}
 }
 
 // set sets a condition about the claim as it is now.
@@ -55,33 +58,24 @@ func set(claim *bmov1alpha1.HostClaim, kind string, a *answer) {
 	})
 }
 
-// maxRefusal is how much is said of what the API server answers, in bytes.
-const maxRefusal = 1024
-
-// refusal is what the API server says of a write that it refuses for what is in it; nil for all other errors.
+// refusal is what the API server says of a request that it refuses for what is in it; nil for all other errors.
 func refusal(err error, reason string) *answer {
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest, metav1.StatusReasonRequestEntityTooLarge:
-		return no(reason, "The API server refuses what is to be written: %s. It is tried again", text.Shorten(err.Error(), maxRefusal))
+		return no(reason, "It is tried again, since the API server refuses a request: %s", err)
 	default:
 		return nil
 	}
 }
 
-// refused reports whether an error is to be seen at the claim.
-func (s *scope) refused(err error) bool {
-	why := refusal(err, infrav1.WriteRefusedReason)
-	if s.bind == nil && (s.sync == nil || why != nil && s.sync.reason == infrav1.RebuildingReason) {
-		s.sync = why
-	}
-	return why != nil
-}
-
-// report sets the conditions of the claim.
+// report sets the conditions of the claim, unless it goes and never had a virtual machine.
 func report(s *scope) {
+	if s.bind == nil && s.vm == nil {
+		return
+	}
 	claim := s.claim
-	claim.Status.PoweredOn = virtualmachine.On(s.instance)
 	if s.bind != nil {
+		claim.Status.PoweredOn = claim.Status.PoweredOn && !claim.DeletionTimestamp.IsZero() // until it is gone
 		for _, kind := range [...]string{
 			bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition, bmov1alpha1.AvailableForProvisioningCondition,
 			bmov1alpha1.ProvisionedCondition, infrav1.ReadyCondition,
@@ -90,6 +84,7 @@ func report(s *scope) {
 		}
 		return
 	}
+	claim.Status.PoweredOn = virtualmachine.On(s.instance)
 	set(claim, bmov1alpha1.AssociatedCondition, yes(bmov1alpha1.BareMetalHostAssociatedReason))
 	set(claim, infrav1.HardwareDataPublishedCondition, cmp.Or(s.publish, yes(infrav1.PublishedReason)))
 	inStep := yes(bmov1alpha1.ConfigurationSyncedReason)
@@ -97,7 +92,7 @@ func report(s *scope) {
 	problem := cmp.Or(s.publish, s.sync)
 	set(claim, bmov1alpha1.SynchronizedCondition, cmp.Or(problem, inStep))
 	waits := yes(withoutImage)
-	if s.vm == nil || virtualmachine.Disk(s.vm) != "" {
+	if virtualmachine.Disk(s.vm) != "" {
 		waits = no(withImage, "The virtual machine has a disk with an image")
 	}
 	set(claim, bmov1alpha1.AvailableForProvisioningCondition, waits)
@@ -109,7 +104,7 @@ func report(s *scope) {
 // provisionedAs is the condition Provisioned: the image of the claim is on the disk.
 func provisionedAs(s *scope) *answer {
 	switch {
-	case s.vm == nil || virtualmachine.Disk(s.vm) == "":
+	case virtualmachine.Disk(s.vm) == "":
 		return no(withoutImage, "The virtual machine has no image yet")
 	case s.sync != nil && (s.sync.reason == infrav1.RebuildingReason || s.sync.reason == infrav1.ImageChangeIgnoredReason):
 		return s.sync
@@ -118,14 +113,15 @@ func provisionedAs(s *scope) *answer {
 	case s.complete:
 		return yes(withImage)
 	default:
-		return no(infrav1.ProvisioningReason, "KubeVirt says %q of VirtualMachine %s: see its conditions, and DataVolume %s",
-			s.vm.Status.PrintableStatus, s.vm.Name, virtualmachine.Disk(s.vm))
+		return no(infrav1.ProvisioningReason, "KubeVirt says %q of VirtualMachine %s: see its conditions, and its DataVolume if it has one",
+			s.vm.Status.PrintableStatus, s.vm.Name)
 	}
 }
 
-// readyAs is the condition Ready of a virtual machine of which nothing is to be mended.
+// readyAs is the condition Ready of a virtual machine of which nothing is to be mended: it runs, or is off on purpose.
 func readyAs(s *scope, provisioned *answer) *answer {
-	if provisioned.status == metav1.ConditionTrue && !virtualmachine.Installed(s.vm, s.instance, s.complete && !s.claim.Spec.PoweredOn) {
+	isOff := s.instance == nil && !s.claim.Spec.PoweredOn
+	if provisioned.status == metav1.ConditionTrue && !isOff && !virtualmachine.Runs(s.vm, s.instance) {
 		return no(infrav1.NotReadyReason, "KubeVirt says %q of VirtualMachine %s: see its conditions", s.vm.Status.PrintableStatus, s.vm.Name)
 	}
 	return provisioned

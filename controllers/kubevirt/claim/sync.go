@@ -67,11 +67,8 @@ func (r *Reconciler) publish(ctx context.Context, s *scope) error {
 	return r.Client.Patch(ctx, updated, patch.Locked(current))
 }
 
-// The texts of reason Rebuilding.
-const (
-	stopping = "The virtual machine is switched off, to get or lose a disk"
-	erasing  = "What the virtual machine had before is deleted"
-)
+// stopping is the text of reason Rebuilding.
+const stopping = "The virtual machine is switched off, to get or lose a disk"
 
 // synchronize takes the virtual machine one step closer to what the claim wants. Each step is a write of the virtual
 // machine, which wakes the claim for the next one.
@@ -87,7 +84,6 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) error {
 	case virtualmachine.Stop:
 		return r.stop(ctx, s)
 	case virtualmachine.Wipe:
-		s.sync = no(infrav1.RebuildingReason, erasing)
 		return r.patchMachine(ctx, s, virtualmachine.Clear)
 	case virtualmachine.SetPower:
 		return r.patchMachine(ctx, s, func(vm *virtv1.VirtualMachine) {
@@ -101,13 +97,16 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) error {
 
 // stop switches a virtual machine off, to get or lose a disk, if all is there that it needs then.
 func (r *Reconciler) stop(ctx context.Context, s *scope) error {
-	if s.claim.Spec.Image != nil {
+	if s.claim.Spec.Image != nil && s.claim.Spec.PoweredOn {
 		if _, _, err := r.prepare(ctx, s); err != nil || s.sync != nil {
 			return err
 		}
 	}
-	s.sync = no(infrav1.RebuildingReason, stopping)
-	return r.patchMachine(ctx, s, func(vm *virtv1.VirtualMachine) { vm.Spec.RunStrategy = ptr.To(virtv1.RunStrategyHalted) })
+	err := r.patchMachine(ctx, s, func(vm *virtv1.VirtualMachine) { vm.Spec.RunStrategy = ptr.To(virtv1.RunStrategyHalted) })
+	if err == nil {
+		s.sync = no(infrav1.RebuildingReason, stopping)
+	}
+	return err
 }
 
 // ignored is said of an image that was changed and is not written, since that would erase the data of the virtual machine.
@@ -136,14 +135,15 @@ func (r *Reconciler) install(ctx context.Context, s *scope) error {
 		return err
 	}
 	if err := patch.Apply(ctx, r.Client, secret, FieldOwner); err != nil {
+		why := string(apierrors.ReasonForError(err)) // the rest may show what is in it
 		if apierrors.IsForbidden(err) {
-			s.sync = forbidden(secretkeys.UserData, "write", s.claim.Namespace)
-			return nil
+			why = err.Error() + "; if the right is missing, bind the account of the kubevirt manager to ClusterRole " + secretsRole
 		}
 		s.sync = no(bmov1alpha1.BadUserDataSecretReason, "Secret %s, which the virtual machine is to boot with, cannot be written: %s",
-			secret.Name, apierrors.ReasonForError(err))
+			secret.Name, why)
 		return err
 	}
+	s.complete = false // that was the disk before
 	return r.patchMachine(ctx, s, func(vm *virtv1.VirtualMachine) { *vm = *desired })
 }
 
@@ -211,6 +211,7 @@ func references(claim *bmov1alpha1.HostClaim) map[string]*corev1.SecretReference
 // boot reads what the claim names for the first boot, or reports what is to be mended. The watch starts before, so that
 // no change is missed.
 func (r *Reconciler) boot(ctx context.Context, claim *bmov1alpha1.HostClaim) (virtualmachine.Boot, *answer, error) {
+	r.Secrets.Ensure(claim.Namespace)
 	boot := virtualmachine.Boot{}
 	for _, key := range [...]string{secretkeys.UserData, secretkeys.MetaData, secretkeys.NetworkData} {
 		reference := references(claim)[key]
@@ -220,14 +221,14 @@ func (r *Reconciler) boot(ctx context.Context, claim *bmov1alpha1.HostClaim) (vi
 		if problem := check(claim, key, reference); problem != nil {
 			return nil, problem, nil
 		}
-		r.Secrets.Ensure(claim.Namespace)
 		secret := &corev1.Secret{}
 		err := r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: reference.Name}, secret)
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil, no(secretReasons[key], "Secret %s does not exist: create it, or correct the reference", reference.Name), nil
 		case apierrors.IsForbidden(err):
-			return nil, forbidden(key, "get", claim.Namespace), nil
+			return nil, no(secretReasons[key], "The kubevirt manager may not read Secrets in namespace %s: bind its account to ClusterRole %s there",
+				claim.Namespace, secretsRole), nil
 		case err != nil:
 			return nil, nil, fmt.Errorf("read Secret %s: %w", reference.Name, err)
 		}
@@ -250,8 +251,4 @@ func check(claim *bmov1alpha1.HostClaim, key string, reference *corev1.SecretRef
 	default:
 		return nil
 	}
-}
-
-func forbidden(key, verb, namespace string) *answer {
-	return no(secretReasons[key], "The kubevirt manager may not %s Secrets in namespace %s: bind its account to ClusterRole %s there", verb, namespace, secretsRole)
 }

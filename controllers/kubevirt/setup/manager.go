@@ -130,7 +130,9 @@ func CacheOptions(o Options) cache.Options {
 		SyncPeriod:       &o.SyncPeriod,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&virtv1.VirtualMachine{}: {Label: ofClaims()}, &cdiv1.DataVolume{}: {Label: ofClaims()}, &bmov1alpha1.HardwareData{}: {Label: ofClaims()},
+			&virtv1.VirtualMachine{}:    {Label: ofClaims()},
+			&cdiv1.DataVolume{}:         {Label: ofClaims(), Transform: strip},
+			&bmov1alpha1.HardwareData{}: {Label: ofClaims(), Transform: strip},
 		},
 	}
 	if o.WatchFilter != "" {
@@ -140,6 +142,18 @@ func CacheOptions(o Options) cache.Options {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
 	}
 	return options
+}
+
+// strip drops what is not compared. A tenant may put the label on objects of its own.
+func strip(o any) (any, error) {
+	o, err := cache.TransformStripManagedFields()(o)
+	switch o := o.(type) {
+	case *cdiv1.DataVolume:
+		o.Annotations, o.Spec = nil, cdiv1.DataVolumeSpec{}
+	case *bmov1alpha1.HardwareData:
+		virtualmachine.Strip(o)
+	}
+	return o, err
 }
 
 // ofClaims selects what belongs to a claim.

@@ -82,10 +82,29 @@ func New(claim *bmov1alpha1.HostClaim, p Parameters) *virtv1.VirtualMachine {
 		spec.Networks = append(spec.Networks, network(i, n))
 		spec.Domain.Devices.Interfaces = append(spec.Domain.Devices.Interfaces, card(claim.UID, i, n))
 	}
-	if claim.Spec.FailureDomain != "" {
+	place(spec, claim, p)
+	return vm
+}
+
+// place has a virtual machine run in the failure domain of its claim, or rather there than elsewhere.
+func place(spec *virtv1.VirtualMachineInstanceSpec, claim *bmov1alpha1.HostClaim, p Parameters) {
+	switch {
+	case claim.Spec.FailureDomain == "":
+	case soft(claim):
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
+				Weight: 100, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{
+					Key: p.TopologyKey, Operator: corev1.NodeSelectorOpIn, Values: []string{claim.Spec.FailureDomain},
+				}}},
+			}},
+		}}
+	default:
 		spec.NodeSelector = map[string]string{p.TopologyKey: claim.Spec.FailureDomain}
 	}
-	return vm
+}
+
+func soft(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true"
 }
 
 // Is reports whether a virtual machine is that of a claim.
@@ -130,7 +149,7 @@ func Hardware(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) *bmov1alp
 		infrav1.HostNameAnnotation: vm.Name, infrav1.HostNamespaceAnnotation: vm.Namespace, infrav1.HostUIDAnnotation: string(vm.UID),
 		infrav1.BootMACAddressAnnotation: mac(claim.UID, 0),
 	}
-	if claim.Spec.FailureDomain != "" {
+	if claim.Spec.FailureDomain != "" && !soft(claim) {
 		known[infrav1.HostFailureDomainAnnotation] = claim.Spec.FailureDomain
 	}
 	for _, i := range vm.Spec.Template.Spec.Domain.Devices.Interfaces {
@@ -143,6 +162,21 @@ func Hardware(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) *bmov1alp
 		},
 		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: details},
 	}
+}
+
+// maxCards is how many cards are compared, which is more than a virtual machine has.
+const maxCards = 32
+
+// Strip leaves of HardwareData what Hardware has.
+func Strip(data *bmov1alpha1.HardwareData) {
+	var of bmov1alpha1.HardwareDetails
+	if details := data.Spec.HardwareDetails; details != nil {
+		of.Hostname = details.Hostname[:min(len(details.Hostname), maxNameLength)]
+		for _, nic := range details.NIC[:min(len(details.NIC), maxCards)] {
+			of.NIC = append(of.NIC, bmov1alpha1.NIC{Name: nic.Name[:min(len(nic.Name), maxNameLength)], MAC: nic.MAC[:min(len(nic.MAC), maxNameLength)]})
+		}
+	}
+	data.Spec = bmov1alpha1.HardwareDataSpec{HardwareDetails: &of}
 }
 
 // Image is the URL of the image on the disk of a virtual machine; empty if it has no disk.
@@ -247,20 +281,28 @@ func sourceOf(url string, disk *RootDisk) (source, error) {
 	}
 }
 
-// Check returns what a claim asks for that no virtual machine of the class can be.
-func Check(claim *bmov1alpha1.HostClaim, p Parameters) error {
+// Check returns what a claim asks for that no virtual machine can be.
+func Check(claim *bmov1alpha1.HostClaim) error {
 	selector := claim.Spec.HostSelector
 	switch {
 	case len(selector.MatchLabels) > 0 || len(selector.MatchExpressions) > 0:
 		return errors.New("hostSelector chooses among servers, and the class gives virtual machines: remove it")
 	case claim.Spec.CustomDeploy != nil:
 		return errors.New("customDeploy is for servers, and the class gives virtual machines: use image")
-	case claim.Spec.Image != nil && claim.Spec.Image.OCIAuthSecretName != nil:
-		return errors.New("image.ociAuthSecretName is for servers: let the cluster of the virtual machines pull the image without it")
-	case claim.Spec.Image != nil:
-		_, err := sourceOf(claim.Spec.Image.URL, p.RootDisk)
-		return err
 	default:
 		return nil
 	}
+}
+
+// CheckImage returns why the image of a claim cannot be that of a virtual machine of the class.
+func CheckImage(claim *bmov1alpha1.HostClaim, p Parameters) error {
+	image := claim.Spec.Image
+	if image == nil {
+		return nil
+	}
+	if image.OCIAuthSecretName != nil {
+		return errors.New("image.ociAuthSecretName is for servers: let the cluster of the virtual machines pull the image without it")
+	}
+	_, err := sourceOf(image.URL, p.RootDisk)
+	return err
 }

@@ -125,28 +125,28 @@ func TestCardsAreKnownBeforeTheMachineRuns(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	tests := map[string]struct {
-		class, want string
-		change      func(*bmov1alpha1.HostClaim)
-	}{
-		"an image by HTTP": {class: small, change: func(*bmov1alpha1.HostClaim) {}},
-		"a host selector": {class: small, want: "hostSelector", change: func(c *bmov1alpha1.HostClaim) {
-			c.Spec.HostSelector.MatchLabels = map[string]string{"rack": "1"}
-		}},
-		"a custom deploy": {class: small, want: "customDeploy", change: func(c *bmov1alpha1.HostClaim) {
-			c.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "install"}
-		}},
-		"an image by FTP": {class: small, want: "http://, https:// or oci://", change: func(c *bmov1alpha1.HostClaim) {
-			c.Spec.Image.URL = "ftp://images.example.com/a"
-		}},
-		"an image by HTTP, without a disk": {class: `{"instancetype":{"name":"small"}}`, want: "no rootDisk", change: func(*bmov1alpha1.HostClaim) {}},
-		"an image in a registry": {class: `{"instancetype":{"name":"small"}}`, change: func(c *bmov1alpha1.HostClaim) {
-			c.Spec.Image.URL = "oci://registry.example.com/a:1"
-		}},
+	expect.NoError(t, Check(newClaim()))
+	expect.Error(t, "hostSelector", Check(newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Spec.HostSelector.MatchLabels = map[string]string{"rack": "1"}
+	})))
+	expect.Error(t, "customDeploy", Check(newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "install"}
+	})))
+}
+
+func TestCheckImage(t *testing.T) {
+	const ephemeral = `{"instancetype":{"name":"small"}}`
+	tests := map[string]struct{ class, url, want string }{
+		"by HTTP":                 {class: small, url: "https://images.example.com/a"},
+		"in a registry":           {class: small, url: "oci://registry.example.com/a:1"},
+		"by FTP":                  {class: small, url: "ftp://images.example.com/a", want: "http://, https:// or oci://"},
+		"by HTTP, without a disk": {class: ephemeral, url: "https://images.example.com/a", want: "no rootDisk"},
+		"in a registry, without":  {class: ephemeral, url: "oci://registry.example.com/a:1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := Check(newClaim(tt.change), parametersOf(t, tt.class))
+			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = tt.url })
+			err := CheckImage(claim, parametersOf(t, tt.class))
 			if tt.want == "" {
 				expect.NoError(t, err)
 				return
@@ -154,6 +154,32 @@ func TestCheck(t *testing.T) {
 			expect.Error(t, tt.want, err)
 		})
 	}
+}
+
+func TestSoftFailureDomainIsAPreference(t *testing.T) {
+	claim := newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Spec.FailureDomain = "a"
+		c.Annotations = map[string]string{infrav1.SoftFailureDomainAnnotation: "true"}
+	})
+	vm := New(claim, parametersOf(t, small))
+	expect.Equal(t, 0, len(vm.Spec.Template.Spec.NodeSelector))
+	expect.Equal(t, 1, len(vm.Spec.Template.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution))
+	_, told := Hardware(claim, vm).Annotations[infrav1.HostFailureDomainAnnotation]
+	expect.That(t, !told, "HardwareData names a failure domain that the machine may not be in")
+}
+
+// TestStripKeepsWhatIsCompared holds what the cache has of HardwareData to what is published.
+func TestStripKeepsWhatIsCompared(t *testing.T) {
+	claim := newClaim()
+	published := Hardware(claim, New(claim, parametersOf(t, small)))
+	stripped := published.DeepCopy()
+	Strip(stripped)
+	expect.Equal(t, published, stripped)
+	large := published.DeepCopy()
+	large.Spec.HardwareDetails.Hostname = strings.Repeat("a", 1<<20)
+	large.Spec.HardwareDetails.NIC = make([]bmov1alpha1.NIC, 1<<10)
+	Strip(large)
+	expect.That(t, len(large.Spec.HardwareDetails.Hostname) < 64 && len(large.Spec.HardwareDetails.NIC) < 64, "it is as large as before")
 }
 
 // deployed is a virtual machine with a disk.
@@ -167,9 +193,23 @@ func deployed(t *testing.T, strategy virtv1.VirtualMachineRunStrategy, changes .
 	return vm
 }
 
+// instanceOf is what runs of a virtual machine.
+func instanceOf(vm *virtv1.VirtualMachine) *virtv1.VirtualMachineInstance {
+	return &virtv1.VirtualMachineInstance{
+		Spec: *vm.Spec.Template.Spec.DeepCopy(), Status: virtv1.VirtualMachineInstanceStatus{Phase: virtv1.Running},
+	}
+}
+
+func withHold(claim *bmov1alpha1.HostClaim) {
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix+"/remediation", "")
+}
+
 func TestNext(t *testing.T) {
 	bare := New(newClaim(), parametersOf(t, small))
-	runs := &virtv1.VirtualMachineInstance{Status: virtv1.VirtualMachineInstanceStatus{Phase: virtv1.Running}}
+	on, off := deployed(t, virtv1.RunStrategyAlways), deployed(t, virtv1.RunStrategyHalted)
+	rebuilt := deployed(t, virtv1.RunStrategyAlways, withRebuild)
+	other := instanceOf(on)
+	other.Spec.Volumes[1].Secret.SecretName = "other"
 	long := newClaim(func(c *bmov1alpha1.HostClaim) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.RebuildAnnotation, strings.Repeat("a", 64))
 	})
@@ -181,40 +221,45 @@ func TestNext(t *testing.T) {
 		instance *virtv1.VirtualMachineInstance
 		want     Step
 	}{
-		"it waits for an image":        {newClaim(withoutImage), bare, nil, Keep},
-		"an image comes":               {newClaim(), bare, nil, Install},
-		"it runs":                      {newClaim(), deployed(t, virtv1.RunStrategyAlways), runs, Keep},
-		"it is to be off":              {newClaim(withPowerOff), deployed(t, virtv1.RunStrategyAlways), runs, SetPower},
-		"it is off":                    {newClaim(withPowerOff), deployed(t, virtv1.RunStrategyHalted), nil, Keep},
-		"it is to be on":               {newClaim(), deployed(t, virtv1.RunStrategyHalted), nil, SetPower},
-		"a rebuild of one that runs":   {newClaim(withRebuild), deployed(t, virtv1.RunStrategyAlways), runs, Stop},
-		"a rebuild of one that stops":  {newClaim(withRebuild), deployed(t, virtv1.RunStrategyHalted), runs, Await},
-		"a rebuild of one that is off": {newClaim(withRebuild), deployed(t, virtv1.RunStrategyHalted), nil, Install},
-		"a rebuild that was done":      {newClaim(withRebuild), deployed(t, virtv1.RunStrategyAlways, withRebuild), runs, Keep},
-		"its annotation is taken away": {newClaim(), deployed(t, virtv1.RunStrategyAlways, withRebuild), runs, Keep},
-		"its annotation is too long":   {long, deployed(t, virtv1.RunStrategyAlways), runs, Keep},
-		"the image goes":               {newClaim(withoutImage), deployed(t, virtv1.RunStrategyAlways), runs, Stop},
-		"the image goes, it is off":    {newClaim(withoutImage), deployed(t, virtv1.RunStrategyHalted), nil, Wipe},
-		"the disk before is there yet": {newClaim(), unclean, nil, Erase},
+		"it waits for an image":                     {newClaim(withoutImage), bare, nil, Keep},
+		"an image comes":                            {newClaim(), bare, nil, Install},
+		"an image comes, and it is to be off":       {newClaim(withPowerOff), bare, nil, Keep},
+		"it was started without a disk":             {newClaim(), bare, instanceOf(bare), Await},
+		"it runs":                                   {newClaim(), on, instanceOf(on), Keep},
+		"it runs from another disk":                 {newClaim(), on, other, Stop},
+		"it is to be off":                           {newClaim(withPowerOff), on, instanceOf(on), SetPower},
+		"it is off":                                 {newClaim(withPowerOff), off, nil, Keep},
+		"it is to be on":                            {newClaim(), off, nil, SetPower},
+		"it is held off":                            {newClaim(withHold), on, instanceOf(on), SetPower},
+		"it stays held off":                         {newClaim(withHold), off, nil, Keep},
+		"a rebuild of one that runs":                {newClaim(withRebuild), on, instanceOf(on), Stop},
+		"a rebuild of one that stops":               {newClaim(withRebuild), off, instanceOf(off), Await},
+		"a rebuild of one that is to be on":         {newClaim(withRebuild), off, nil, Install},
+		"a rebuild of one that is to be off":        {newClaim(withRebuild, withPowerOff), off, nil, Wipe},
+		"a rebuild that was done":                   {newClaim(withRebuild), rebuilt, instanceOf(rebuilt), Keep},
+		"the annotation for a rebuild is taken off": {newClaim(), rebuilt, instanceOf(rebuilt), Keep},
+		"the annotation for a rebuild is too long":  {long, on, instanceOf(on), Keep},
+		"the image goes":                            {newClaim(withoutImage), on, instanceOf(on), Stop},
+		"the image goes, and it is off":             {newClaim(withoutImage), off, nil, Wipe},
+		"the disk before is there yet":              {newClaim(), unclean, nil, Erase},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Next(tt.claim, tt.vm, tt.instance)) })
 	}
 }
 
-// TestInstalled holds an instance that KubeVirt has started from an older disk to be another one.
-func TestInstalled(t *testing.T) {
+func TestPhases(t *testing.T) {
 	vm := deployed(t, virtv1.RunStrategyAlways)
-	instance := &virtv1.VirtualMachineInstance{Spec: vm.Spec.Template.Spec, Status: virtv1.VirtualMachineInstanceStatus{Phase: virtv1.Running}}
-	expect.That(t, Installed(vm, instance, false), "the instance runs from the disk")
-	expect.That(t, Installed(vm, nil, true), "the disk is complete, and the machine off")
-	expect.That(t, !Installed(vm, nil, false), "nothing runs")
-	older := instance.DeepCopy()
-	older.Spec.Volumes[1].Secret.SecretName = "older"
-	expect.That(t, !Installed(vm, older, true), "the instance runs from another disk")
-	starting := instance.DeepCopy()
-	starting.Status.Phase = virtv1.Scheduling
-	expect.That(t, !Installed(vm, starting, true), "the instance does not run yet")
+	tests := map[virtv1.VirtualMachineInstancePhase]struct{ on, runs bool }{
+		virtv1.Running: {true, true}, virtv1.Scheduling: {true, false}, virtv1.Unknown: {true, false},
+		virtv1.Succeeded: {false, false}, virtv1.Failed: {false, false},
+	}
+	for phase, want := range tests {
+		instance := instanceOf(vm)
+		instance.Status.Phase = phase
+		expect.Equal(t, []bool{want.on, want.runs}, []bool{On(instance), Runs(vm, instance)})
+	}
+	expect.That(t, !On(nil) && !Runs(vm, nil), "nothing runs")
 }
 
 func TestDeploy(t *testing.T) {

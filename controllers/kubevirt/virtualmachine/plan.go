@@ -18,6 +18,7 @@ package virtualmachine
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -33,40 +34,41 @@ type Step string
 const (
 	Keep     Step = ""         // it is as the claim wants it
 	SetPower Step = "SetPower" // its run strategy is not what the claim wants
-	Stop     Step = "Stop"     // it is to lose its disk, and still runs
+	Stop     Step = "Stop"     // it runs, and is to lose its disk, or runs from another one
 	Await    Step = "Await"    // it is on its way to be off
-	Install  Step = "Install"  // it is to get a disk with the image of the claim
-	Wipe     Step = "Wipe"     // it is to lose its disk, since the claim has no image any more
+	Install  Step = "Install"  // it is to be on, and to get a disk with the image of the claim
+	Wipe     Step = "Wipe"     // it is to lose its disk
 	Erase    Step = "Erase"    // what it had before is to be deleted
 )
 
 // Next decides the next step. The instance is what runs of the virtual machine, as the API server has it; nil if nothing
-// does.
+// does. An image is written only to a virtual machine that is to be on: the Secrets that it boots with may come last.
 func Next(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine, instance *virtv1.VirtualMachineInstance) Step {
+	wanted := settled(claim, vm) && (instance == nil || Boots(vm, instance))
 	switch {
 	case Unclean(vm):
 		return Erase
-	case settled(claim, vm) && RunStrategy(claim, vm) != strategyOf(vm):
+	case wanted && RunStrategy(claim, vm) != strategyOf(vm):
 		return SetPower
-	case settled(claim, vm):
+	case wanted:
 		return Keep
-	case Disk(vm) != "" && strategyOf(vm) != virtv1.RunStrategyHalted:
+	case strategyOf(vm) != virtv1.RunStrategyHalted:
 		return Stop
 	case instance != nil:
 		return Await
-	case claim.Spec.Image != nil:
+	case claim.Spec.Image != nil && claim.Spec.PoweredOn:
 		return Install
 	default:
 		return Wipe
 	}
 }
 
-// settled reports whether a virtual machine has the disk that the claim wants, or none if the claim has no image.
+// settled reports whether a virtual machine has the disk that the claim wants, or none if the claim wants none now.
 func settled(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) bool {
-	if Disk(vm) == "" || claim.Spec.Image == nil {
-		return Disk(vm) == "" && claim.Spec.Image == nil
+	if Disk(vm) == "" {
+		return claim.Spec.Image == nil || !claim.Spec.PoweredOn
 	}
-	return !Rebuilds(claim, vm)
+	return claim.Spec.Image != nil && !Rebuilds(claim, vm)
 }
 
 // Rebuilds reports whether the claim asks for another image by a new text. One that is taken away, or too long, asks for
@@ -78,10 +80,21 @@ func Rebuilds(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) bool {
 
 // RunStrategy is what the claim wants of a virtual machine as it is. One without a disk has nothing to run.
 func RunStrategy(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) virtv1.VirtualMachineRunStrategy {
-	if claim.Spec.PoweredOn && Disk(vm) != "" {
+	if claim.Spec.PoweredOn && !held(claim) && Disk(vm) != "" {
 		return virtv1.RunStrategyAlways
 	}
 	return virtv1.RunStrategyHalted
+}
+
+// held reports whether an annotation keeps the machine of a claim off until it is taken away, as a remediation does:
+// https://book.metal3.io/bmo/reboot_annotation.
+func held(claim *bmov1alpha1.HostClaim) bool {
+	for key := range claim.Annotations {
+		if strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 func strategyOf(vm *virtv1.VirtualMachine) virtv1.VirtualMachineRunStrategy {
@@ -91,18 +104,20 @@ func strategyOf(vm *virtv1.VirtualMachine) virtv1.VirtualMachineRunStrategy {
 	return *vm.Spec.RunStrategy
 }
 
-// On reports whether an instance runs.
+// On reports whether an instance may run: of one whose Node does not answer, nothing is known.
 func On(instance *virtv1.VirtualMachineInstance) bool {
-	return instance != nil && instance.Status.Phase == virtv1.Running
+	return instance != nil && instance.Status.Phase != virtv1.Succeeded && instance.Status.Phase != virtv1.Failed
 }
 
-// Installed reports whether the image of a virtual machine is on its disk: an instance runs from that disk, or none does and
-// the disk is complete.
-func Installed(vm *virtv1.VirtualMachine, instance *virtv1.VirtualMachineInstance, complete bool) bool {
-	if instance == nil {
-		return complete
-	}
-	return On(instance) && slices.ContainsFunc(instance.Spec.Volumes, func(volume virtv1.Volume) bool {
+// Runs reports whether an instance runs from the disk of a virtual machine.
+func Runs(vm *virtv1.VirtualMachine, instance *virtv1.VirtualMachineInstance) bool {
+	return instance != nil && instance.Status.Phase == virtv1.Running && Boots(vm, instance)
+}
+
+// Boots reports whether an instance is one of the virtual machine with the disk that it has now. KubeVirt may start one as
+// the virtual machine was before.
+func Boots(vm *virtv1.VirtualMachine, instance *virtv1.VirtualMachineInstance) bool {
+	return Disk(vm) != "" && slices.ContainsFunc(instance.Spec.Volumes, func(volume virtv1.Volume) bool {
 		return volume.Secret != nil && volume.Secret.SecretName == Disk(vm)
 	})
 }

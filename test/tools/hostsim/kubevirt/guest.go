@@ -72,7 +72,10 @@ func hostOf(vm *virtv1.VirtualMachine) bmov1alpha1.BareMetalHost {
 		}
 	}
 	for _, template := range vm.Spec.DataVolumeTemplates {
-		host.Status.Provisioning.Image.URL = template.Name + " " + template.Spec.Source.HTTP.URL // another disk is another deployment
+		host.Status.Provisioning.Image.URL = template.Name // another disk is another deployment
+		if web := template.Spec.Source.HTTP; web != nil {
+			host.Status.Provisioning.Image.URL += " " + web.URL
+		}
 	}
 	return host
 }
