@@ -111,6 +111,10 @@ demo: ## Build what is needed, start a cluster, play the story of the README
 demo-remote: ## The same with two clusters: hosts in one, a tenant in the other
 	$(DEVCLUSTER) demo --remote
 
+.PHONY: demo-hybrid
+demo-hybrid: ## The same with one tenant: its control plane on virtual machines, its workers on servers
+	$(DEVCLUSTER) demo --hybrid
+
 .PHONY: demo-down
 demo-down: dev-down ## Stop the demo
 

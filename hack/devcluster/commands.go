@@ -113,7 +113,7 @@ func upCommand(s *settings) *cobra.Command {
 }
 
 func demoCommand(s *settings) *cobra.Command {
-	var remote bool
+	var remote, hybrid bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Start a dev cluster, tell the story of two tenants on it, and leave it running",
@@ -124,13 +124,19 @@ func demoCommand(s *settings) *cobra.Command {
 				return err
 			}
 			options := demo.Options{Repo: repo, Dir: s.dir, Out: console.New(os.Stdout)}
-			if remote {
+			switch {
+			case remote:
 				return demo.RunRemote(cmd.Context(), options)
+			case hybrid:
+				return demo.RunHybrid(cmd.Context(), options)
+			default:
+				return demo.Run(cmd.Context(), options)
 			}
-			return demo.Run(cmd.Context(), options)
 		},
 	}
 	cmd.Flags().BoolVar(&remote, "remote", false, "tell of a tenant whose servers are in another cluster, on two dev clusters")
+	cmd.Flags().BoolVar(&hybrid, "hybrid", false, "tell of a cluster on virtual machines and servers")
+	cmd.MarkFlagsMutuallyExclusive("remote", "hybrid")
 	return cmd
 }
 

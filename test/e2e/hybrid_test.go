@@ -21,12 +21,10 @@ import (
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
@@ -62,11 +60,7 @@ func TestHybridCluster(t *testing.T) {
 }
 
 func (h *hybridStory) comesUp(t *testing.T) {
-	expect.NoError(t, h.cluster.Create(t.Context(), lab.Repo, h.Tenant, func(object *unstructured.Unstructured) {
-		if object.GetKind() == "Metal3MachineTemplate" && object.GetName() == h.cluster.Name+"-controlplane" {
-			expect.NoError(t, story.OnVirtualMachines(object))
-		}
-	}))
+	expect.NoError(t, h.cluster.CreateHybrid(t.Context(), lab.Repo, h.Tenant))
 	h.runsIn(t, h.side.world)
 	expect.Equal(t, 1, h.virtual(t))
 	expect.Equal(t, 1, h.servers(t))
@@ -96,19 +90,7 @@ func (h *hybridStory) servers(t *testing.T) int {
 
 // workersBecomeVirtual gives the MachineDeployment another template.
 func (h *hybridStory) workersBecomeVirtual(t *testing.T) {
-	template := &infrav1.Metal3MachineTemplate{}
-	key := client.ObjectKey{Namespace: h.Namespace, Name: h.cluster.Name + "-workers"}
-	expect.NoError(t, h.Client.Get(t.Context(), key, template))
-	next := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name + "-virtual"}, Spec: template.Spec}
-	next.Spec.Template.Spec.HostClass = &infrav1.HostClass{Name: story.VirtualClass}
-	expect.NoError(t, h.Client.Create(t.Context(), next))
-	deployments := &clusterv1.MachineDeploymentList{}
-	expect.NoError(t, h.Client.List(t.Context(), deployments, client.InNamespace(h.Namespace)))
-	expect.Equal(t, 1, len(deployments.Items))
-	deployment := &deployments.Items[0]
-	before := deployment.DeepCopy()
-	deployment.Spec.Template.Spec.InfrastructureRef.Name = next.Name
-	expect.NoError(t, h.Client.Patch(t.Context(), deployment, client.MergeFrom(before)))
+	expect.NoError(t, h.cluster.WorkersOnVirtualMachines(t.Context(), h.Tenant))
 	eventually(t, "all machines are virtual", func(g gomega.Gomega) {
 		g.Expect(h.virtual(t)).To(gomega.Equal(2))
 		g.Expect(h.servers(t)).To(gomega.BeZero())

@@ -44,15 +44,30 @@ type Options struct {
 // Run starts a dev cluster and plays the story on it. On success the cluster stays, to look around
 // in; on error it is ended.
 func Run(ctx context.Context, o Options) error {
+	return run(ctx, o, manager.All(), func(ctx context.Context, play *script) error {
+		play.pool = story.Pool{Namespace: "infra", Servers: 8, Tenants: []string{"tenant-a", "tenant-b"}}
+		return play.tell(ctx, []scene{
+			{"register 8 servers in namespace infra", play.registerServers},
+			{"let tenants a and b in", play.addTenants},
+			{"tenants create their clusters: a 3+2, b 1+1 machines", play.createClusters},
+			{"b asks for two more workers, and one server is free", play.growB},
+			{"a gives a worker back, and b gets its server", play.shrinkA},
+			{"register two more servers, which are left for you", play.leaveServers},
+		}, play.hints)
+	})
+}
+
+// run starts a dev cluster with these managers, and tells a story of one cluster.
+func run(ctx context.Context, o Options, managers []manager.Manager, story func(context.Context, *script) error) error {
 	path, err := o.Repo.Clients(ctx, o.Out)
 	if err != nil {
 		return err
 	}
-	s, err := stack.Up(ctx, stack.Options{Repo: o.Repo, Dir: o.Dir, Managers: manager.All(), Out: o.Out})
+	s, err := stack.Up(ctx, stack.Options{Repo: o.Repo, Dir: o.Dir, Managers: managers, Out: o.Out})
 	if err != nil {
 		return err
 	}
-	if err := tell(ctx, o, s, path); err != nil {
+	if err := begin(ctx, o, s, path, story); err != nil {
 		o.Out.Text("Logs: " + s.Group.LogFile("*"))
 		return errors.Join(err, s.Group.Stop())
 	}
@@ -82,7 +97,7 @@ type actor struct {
 	cluster story.Cluster
 }
 
-func tell(ctx context.Context, o Options, s *stack.Stack, path string) error {
+func begin(ctx context.Context, o Options, s *stack.Stack, path string, story func(context.Context, *script) error) error {
 	// Watches and narration end with the story, and the story with any process.
 	ctx, cancel := s.Group.Guard(ctx)
 	defer cancel()
@@ -90,23 +105,7 @@ func tell(ctx context.Context, o Options, s *stack.Stack, path string) error {
 	if err != nil {
 		return err
 	}
-	play := &script{
-		Stack:    s,
-		hosts:    s,
-		path:     path,
-		out:      o.Out,
-		world:    w,
-		narrator: newNarrator(w, o.Out),
-		pool:     story.Pool{Namespace: "infra", Servers: 8, Tenants: []string{"tenant-a", "tenant-b"}},
-	}
-	return play.tell(ctx, []scene{
-		{"register 8 servers in namespace infra", play.registerServers},
-		{"let tenants a and b in", play.addTenants},
-		{"tenants create their clusters: a 3+2, b 1+1 machines", play.createClusters},
-		{"b asks for two more workers, and one server is free", play.growB},
-		{"a gives a worker back, and b gets its server", play.shrinkA},
-		{"register two more servers, which are left for you", play.leaveServers},
-	}, play.hints)
+	return story(ctx, &script{Stack: s, hosts: s, path: path, out: o.Out, world: w, narrator: newNarrator(w, o.Out)})
 }
 
 // scene is one step of the story.

@@ -18,14 +18,18 @@ package story
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 )
 
 // VirtualClass is the HostClaimClass of virtual machines that tenants may use.
@@ -53,7 +57,37 @@ func OfferVirtualMachines(ctx context.Context, admin client.Client, namespace st
 	return nil
 }
 
-// OnVirtualMachines has the machines of a Metal3MachineTemplate of a cluster template be virtual.
-func OnVirtualMachines(template *unstructured.Unstructured) error {
-	return unstructured.SetNestedMap(template.Object, map[string]any{"name": VirtualClass}, "spec", "template", "spec", "hostClass")
+// WorkersOnVirtualMachines gives the workers a template with VirtualClass, which replaces them, with the tenant's rights.
+func (c Cluster) WorkersOnVirtualMachines(ctx context.Context, tenant *Tenant) error {
+	servers := &infrav1.Metal3MachineTemplate{}
+	if err := tenant.Client.Get(ctx, client.ObjectKey{Namespace: tenant.Namespace, Name: c.Name + "-workers"}, servers); err != nil {
+		return err
+	}
+	virtual := &infrav1.Metal3MachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant.Namespace, Name: servers.Name + "-virtual"}, Spec: *servers.Spec.DeepCopy(),
+	}
+	virtual.Spec.Template.Spec.HostClass = &infrav1.HostClass{Name: VirtualClass}
+	if err := create(ctx, tenant.Client, virtual); err != nil {
+		return err
+	}
+	deployment := &clusterv1.MachineDeployment{}
+	if err := tenant.Client.Get(ctx, client.ObjectKey{Namespace: tenant.Namespace, Name: c.Name}, deployment); err != nil {
+		return err
+	}
+	before := deployment.DeepCopy()
+	deployment.Spec.Template.Spec.InfrastructureRef.Name = virtual.Name
+	if err := tenant.Client.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("give the workers of %s another template: %w", c.Name, err)
+	}
+	return nil
+}
+
+// CreateHybrid creates the cluster with its control plane on virtual machines, and its workers on servers.
+func (c Cluster) CreateHybrid(ctx context.Context, repo components.Repo, tenant *Tenant) error {
+	return c.Create(ctx, repo, tenant, func(object *unstructured.Unstructured) {
+		if object.GetKind() == "Metal3MachineTemplate" && object.GetName() == c.Name+"-controlplane" {
+			// The path is one of our own template.
+			_ = unstructured.SetNestedMap(object.Object, map[string]any{"name": VirtualClass}, "spec", "template", "spec", "hostClass")
+		}
+	})
 }
