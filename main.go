@@ -18,47 +18,6 @@ limitations under the License.
 // machines of Cluster API's clusters, through HostClaims.
 package main
 
-import (
-	"errors"
-	"flag"
-	"fmt"
-	"os"
+import "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup"
 
-	"github.com/spf13/pflag"
-	logsv1 "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/version"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup"
-)
-
-func main() {
-	options := setup.NewOptions()
-	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	options.AddFlags(fs)
-	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
-	if err := fs.Parse(os.Args[1:]); err != nil {
-		if !errors.Is(err, pflag.ErrHelp) {
-			fail(err)
-		}
-		return
-	}
-	if options.Version {
-		fmt.Println(version.Get())
-		return
-	}
-	if err := logsv1.ValidateAndApply(options.Logging, nil); err != nil {
-		fail(err)
-	}
-	ctrl.SetLogger(klog.Background())
-	if err := setup.Run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), klog.Background()), options); err != nil {
-		fail(err)
-	}
-}
-
-// fail says on one line why the manager cannot run.
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "manager:", err)
-	os.Exit(1)
-}
+func main() { setup.Main() }

@@ -18,47 +18,6 @@ limitations under the License.
 // classes, and deletes them with their data.
 package main
 
-import (
-	"errors"
-	"flag"
-	"fmt"
-	"os"
+import "github.com/metal3-io/cluster-api-provider-metal3/controllers/kubevirt/setup"
 
-	"github.com/spf13/pflag"
-	logsv1 "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/version"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/kubevirt/setup"
-)
-
-func main() {
-	options := setup.NewOptions()
-	fs := pflag.NewFlagSet("kubevirt-manager", pflag.ContinueOnError)
-	options.AddFlags(fs)
-	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
-	if err := fs.Parse(os.Args[1:]); err != nil {
-		if !errors.Is(err, pflag.ErrHelp) {
-			fail(err)
-		}
-		return
-	}
-	if options.Version {
-		fmt.Println(version.Get())
-		return
-	}
-	if err := logsv1.ValidateAndApply(options.Logging, nil); err != nil {
-		fail(err)
-	}
-	ctrl.SetLogger(klog.Background())
-	if err := setup.Run(ctrl.SetupSignalHandler(), options); err != nil {
-		fail(err)
-	}
-}
-
-// fail says on standard error why the manager cannot run.
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "kubevirt-manager:", err)
-	os.Exit(1)
-}
+func main() { setup.Main() }

@@ -51,6 +51,12 @@ const (
 	reporter = "hostclaim-manager"
 )
 
+// Main is the main function of the manager.
+func Main() {
+	o := NewOptions()
+	manager.Main("hostclaim-manager", &o.Options, o.AddFlags, func(ctx context.Context) error { return Run(ctx, o) })
+}
+
 // Run checks the options and the cluster, and runs the manager until ctx ends.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {

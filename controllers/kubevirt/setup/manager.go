@@ -82,6 +82,12 @@ func (o Options) Validate() error {
 		manager.Check(o.Concurrency > 0, "--hostclaim-concurrency must be at least 1"))
 }
 
+// Main is the main function of the manager.
+func Main() {
+	o := NewOptions()
+	manager.Main("kubevirt-manager", &o.Options, o.AddFlags, func(ctx context.Context) error { return Run(ctx, o) })
+}
+
 // Run runs the manager in the cluster of the kubeconfig until ctx ends.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {

@@ -34,6 +34,12 @@ import (
 // leaderElectionID is the name of the lease.
 const leaderElectionID = "controller-leader-election-capm3"
 
+// Main is the main function of the manager.
+func Main() {
+	o := NewOptions()
+	manager.Main("manager", &o.Options, o.AddFlags, func(ctx context.Context) error { return Run(ctx, o) })
+}
+
 // Run checks the options and the cluster, and runs the manager until ctx ends.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {

@@ -1,0 +1,61 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Main is the main function of a manager: it reads the flags, which addFlags declares on the options, and runs the
+// manager until a signal. It says on standard error why that cannot be, and ends the process with 1.
+func Main(name string, o *Options, addFlags func(*pflag.FlagSet), run func(context.Context) error) {
+	if err := execute(name, o, addFlags, run); err != nil {
+		fmt.Fprintln(os.Stderr, name+":", err)
+		os.Exit(1)
+	}
+}
+
+func execute(name string, o *Options, addFlags func(*pflag.FlagSet), run func(context.Context) error) error {
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	addFlags(fs)
+	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
+	if err := fs.Parse(os.Args[1:]); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	if o.Version {
+		fmt.Fprintln(os.Stdout, version.Get())
+		return nil
+	}
+	if err := logsv1.ValidateAndApply(o.Logging, nil); err != nil {
+		return err
+	}
+	ctrl.SetLogger(klog.Background())
+	return run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), klog.Background()))
+}
