@@ -185,7 +185,9 @@ func (r *Reconciler) give(ctx context.Context, s *scope) error {
 			s.claim.Status.BareMetalHost.Name)
 		return nil
 	default:
-		return r.create(ctx, s)
+		if err := r.create(ctx, s); err != nil || s.bind != nil {
+			return err
+		}
 	}
 	s.claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: s.vm.Namespace, Name: s.vm.Name}
 	return nil
@@ -202,7 +204,6 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 		return fmt.Errorf("create VirtualMachine %s: %w", vm.Name, err)
 	}
 	s.vm = vm
-	s.claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: vm.Namespace, Name: vm.Name}
 	return nil
 }
 

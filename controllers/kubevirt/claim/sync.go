@@ -164,8 +164,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (secret *corev1.Secr
 	}
 	desired = s.vm.DeepCopy()
 	if err := virtualmachine.Deploy(desired, s.claim, p); err != nil {
-		s.sync = no(infrav1.UnsupportedByClassReason, "%s", err)
-		return nil, nil, nil
+		return nil, nil, err
 	}
 	desired.Spec.RunStrategy = ptr.To(virtualmachine.RunStrategy(s.claim, desired))
 	return secret, desired, nil

@@ -36,7 +36,6 @@ var (
 	errType    = errors.New("type is none of ipv4, ipv6, ipv4_dhcp, ipv6_dhcp and ipv6_slaac")
 	errAddress = errors.New("ip_address and netmask are no address")
 	errRoute   = errors.New("network and netmask are no network")
-	errMask    = errors.New("netmask has holes")
 )
 
 // document is network_data.json as OpenStack defines it.
@@ -203,15 +202,15 @@ func (n network) subnet() (Subnet, error) {
 		return Subnet{}, errType
 	}
 	if n.Address != "" {
-		prefix, err := prefixOf(n.Address, n.Netmask)
-		if err != nil {
+		prefix, ok := prefixOf(n.Address, n.Netmask)
+		if !ok {
 			return Subnet{}, errAddress
 		}
 		subnet.Address = prefix.String()
 	}
 	for i, r := range n.Routes {
-		prefix, err := prefixOf(r.Network, r.Netmask)
-		if err != nil {
+		prefix, ok := prefixOf(r.Network, r.Netmask)
+		if !ok {
 			return Subnet{}, fmt.Errorf("routes[%d].%w", i, errRoute)
 		}
 		subnet.DNS = append(subnet.DNS, dns(r.Services)...)
@@ -220,25 +219,23 @@ func (n network) subnet() (Subnet, error) {
 	return subnet, nil
 }
 
-// prefixOf puts an address and a mask together. The mask may be the length of a prefix.
-func prefixOf(address, mask string) (netip.Prefix, error) {
+// prefixOf puts an address and a mask together, if both are valid. The mask may be the length of a prefix.
+func prefixOf(address, mask string) (prefix netip.Prefix, ok bool) {
 	at, err := netip.ParseAddr(address)
 	if err != nil {
-		return netip.Prefix{}, err
+		return netip.Prefix{}, false
 	}
 	ip := net.ParseIP(mask)
 	if ip == nil {
-		return netip.ParsePrefix(address + "/" + mask)
+		prefix, err := netip.ParsePrefix(address + "/" + mask)
+		return prefix, err == nil
 	}
 	bytes := ip.To16()
 	if at.Is4() {
 		bytes = ip.To4()
 	}
-	ones, size := net.IPMask(bytes).Size()
-	if size == 0 {
-		return netip.Prefix{}, errMask
-	}
-	return netip.PrefixFrom(at, ones), nil
+	ones, size := net.IPMask(bytes).Size() // 0 of a mask with holes
+	return netip.PrefixFrom(at, ones), size > 0
 }
 
 func dns(services []service) (addresses []string) {
