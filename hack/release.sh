@@ -7,7 +7,7 @@ export LC_ALL=C
 cd "$(dirname "$0")/.."
 out=$(realpath -m "$1")
 version=$2
-images=(cluster-api-provider-metal3 hostclaim-manager)
+images=(cluster-api-provider-metal3 hostclaim-manager kubevirt-manager)
 
 if ! [[ $version =~ ^v([0-9]+)\.([0-9]+)\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] ||
 	! grep -A1 -x -- "- major: ${BASH_REMATCH[1]}" metadata.yaml | grep -q -x "  minor: ${BASH_REMATCH[2]}"; then
@@ -65,8 +65,9 @@ finish() {
 
 metal3=$out/infrastructure-metal3/$version
 hostclaim=$out/addon-hostclaim/$version
-rm -rf "$metal3" "$hostclaim"
-mkdir -p "$metal3" "$hostclaim"
+kubevirt=$out/addon-hostclaim-kubevirt/$version
+rm -rf "$metal3" "$hostclaim" "$kubevirt"
+mkdir -p "$metal3" "$hostclaim" "$kubevirt"
 build config/default "$metal3/infrastructure-components" ../../config/clusterctl
 build config/hardened "$metal3/infrastructure-components-hardened" ../../config/clusterctl
 build config/in-place-updates "$metal3/infrastructure-components-in-place-updates" ../../config/clusterctl
@@ -76,6 +77,8 @@ finish "$metal3" manager
 build config/hostclaim/default "$hostclaim/addon-components"
 build config/hostclaim/hardened "$hostclaim/addon-components-hardened"
 finish "$hostclaim" hostclaim-manager
+build config/kubevirt/default "$kubevirt/addon-components"
+finish "$kubevirt" kubevirt-manager
 
 cat >"$out/clusterctl.yaml" <<EOT
 providers:
@@ -85,4 +88,7 @@ providers:
 - name: hostclaim
   type: AddonProvider
   url: file://$hostclaim/addon-components.yaml
+- name: hostclaim-kubevirt
+  type: AddonProvider
+  url: file://$kubevirt/addon-components.yaml
 EOT

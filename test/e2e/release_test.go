@@ -92,7 +92,9 @@ func (s *releaseStory) make(t *testing.T) {
 	config, err := os.ReadFile(s.config)
 	expect.NoError(t, err)
 	// The hardened form, as docs/tenants-and-policies.md has it.
-	config = bytes.ReplaceAll(config, []byte("components.yaml\n"), []byte("components-hardened.yaml\n"))
+	for _, file := range []string{"infrastructure-metal3/" + newRelease + "/infrastructure", "addon-hostclaim/" + newRelease + "/addon"} {
+		config = bytes.ReplaceAll(config, []byte(file+"-components.yaml"), []byte(file+"-components-hardened.yaml"))
+	}
 	for _, p := range []struct{ component, name, kind, folder, file string }{
 		{components.ClusterAPI, "cluster-api", "CoreProvider", "cluster-api", "core"},
 		{components.KubeadmBootstrap, "kubeadm", "BootstrapProvider", "bootstrap-kubeadm", "bootstrap"},

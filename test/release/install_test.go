@@ -99,7 +99,7 @@ func TestKubectlAppliesTheSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := startServer(t, repo)
-	for folder, namespace := range map[string]string{"default": "capm3-system", "hostclaim/default": "hostclaim-system"} {
+	for folder, namespace := range map[string]string{"default": "capm3-system", "hostclaim/default": "hostclaim-system", "kubevirt/default": "hostclaim-kubevirt-system"} {
 		t.Run(folder, func(t *testing.T) {
 			for range 2 {
 				k.run(t, "apply", "-k", repo.Path("config", folder))

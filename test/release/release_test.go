@@ -166,6 +166,10 @@ func (r *release) clusterctlReads(t *testing.T) {
 			"--enable-bmh-name-based-preallocation=true",
 		},
 		{"addon", "hostclaim", "addon-hostclaim/addon-components.yaml", "hostclaim-controller-manager", "hostclaim-system", "--leader-elect"},
+		{
+			"addon", "hostclaim-kubevirt", "addon-hostclaim-kubevirt/addon-components.yaml", "hostclaim-kubevirt-controller-manager",
+			"hostclaim-kubevirt-system", "--leader-elect",
+		},
 	} {
 		t.Run("it finds provider "+p.name, func(t *testing.T) {
 			text := r.run(t, "generate", "provider", "--"+p.kind, p.name)
@@ -207,7 +211,7 @@ func (r *release) clusterctlReads(t *testing.T) {
 
 // The linker passes over a variable that does not exist; the image must name the same one as make.
 func (r *release) managersKnowTheirVersion(t *testing.T) {
-	for _, name := range []string{"manager", "hostclaim-manager"} {
+	for _, name := range []string{"manager", "hostclaim-manager", "kubevirt-manager"} {
 		said, err := exec.CommandContext(t.Context(), filepath.Join(r.repo.Root, "bin", name), "--version").CombinedOutput()
 		if got := strings.TrimSpace(string(said)); err != nil || got != version {
 			t.Errorf("%s --version prints %q (%v), want %s", name, got, err, version)
@@ -286,6 +290,8 @@ func TestTheReleaseNamesTheImagesThatWereBuilt(t *testing.T) {
 		"addon-hostclaim/addon-components.yaml":                                 "hostclaim-manager@" + digest,
 		"addon-hostclaim/addon-components-hardened.yaml":                        "hostclaim-manager@" + digest,
 		"addon-hostclaim/images.txt":                                            "hostclaim-manager@" + digest,
+		"addon-hostclaim-kubevirt/addon-components.yaml":                        "kubevirt-manager:v1.14.7",
+		"addon-hostclaim-kubevirt/images.txt":                                   "kubevirt-manager:v1.14.7",
 	} {
 		text, err := os.ReadFile(r.path(file))
 		if err != nil {
@@ -310,7 +316,7 @@ func TestTheReleaseNamesTheImagesThatWereBuilt(t *testing.T) {
 // Who has a release can check it, and who makes it again gets the same bytes.
 func (r *release) canBeMadeAgain(t *testing.T) {
 	second := newRelease(t)
-	for _, provider := range []string{"infrastructure-metal3", "addon-hostclaim"} {
+	for _, provider := range []string{"infrastructure-metal3", "addon-hostclaim", "addon-hostclaim-kubevirt"} {
 		if said, err := exec.CommandContext(t.Context(), "diff", "-r", r.folder(provider), second.folder(provider)).CombinedOutput(); err != nil {
 			t.Errorf("two releases differ: %v\n%s", err, said)
 		}
@@ -362,11 +368,11 @@ func (r *release) hasThePlugin(t *testing.T) {
 	}
 }
 
-// The bill of materials is that of the program, not of the repository: the hostclaim manager knows
+// The bill of materials is that of the program, not of the repository: the managers of claims know
 // nothing of address pools.
 func (r *release) listsItsModules(t *testing.T) {
 	const pools = "github.com/metal3-io/ip-address-manager/api"
-	for provider, withPools := range map[string]bool{"infrastructure-metal3": true, "addon-hostclaim": false} {
+	for provider, withPools := range map[string]bool{"infrastructure-metal3": true, "addon-hostclaim": false, "addon-hostclaim-kubevirt": false} {
 		text, err := os.ReadFile(filepath.Join(r.folder(provider), "sbom.cdx.json"))
 		if err != nil {
 			t.Fatal(err)

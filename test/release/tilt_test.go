@@ -41,6 +41,7 @@ import (
 // tilt notes what the Tiltfile asks of Tilt. A function that it has not is an error, as is an argument.
 type tilt struct {
 	repo      components.Repo
+	env       map[string]string
 	compiled  map[string]string   // program that a local_resource writes, by the name of that resource
 	deps      []string            // of all local resources
 	images    map[string][]string // entrypoint, by image
@@ -52,12 +53,18 @@ type tilt struct {
 // TestTiltfile runs the Tiltfile by the interpreter of Starlark that Tilt has, with functions that note what
 // they are called with, and kustomize for what it renders.
 func TestTiltfile(t *testing.T) {
+	t.Run("beside baremetal-operator", func(t *testing.T) { runTiltfile(t, nil, 2) })
+	t.Run("beside KubeVirt too", func(t *testing.T) { runTiltfile(t, map[string]string{"TILT_KUBEVIRT": "true"}, 3) })
+}
+
+func runTiltfile(t *testing.T, env map[string]string, managers int) {
+	t.Helper()
 	repo, err := components.FindRepo(".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	tt := &tilt{
-		repo: repo, compiled: map[string]string{}, images: map[string][]string{},
+		repo: repo, env: env, compiled: map[string]string{}, images: map[string][]string{},
 		synced: map[string]string{}, resources: map[string][]string{},
 	}
 	thread := &starlark.Thread{Name: "Tiltfile", Load: tt.load}
@@ -71,7 +78,7 @@ func TestTiltfile(t *testing.T) {
 		}
 	}
 	found := deployments(t, tt.objects)
-	if len(found) != 2 || len(tt.images) != 2 || len(tt.resources) != 2 {
+	if len(found) != managers || len(tt.images) != managers || len(tt.resources) != managers {
 		t.Errorf("%d Deployments, %d images, %d resources", len(found), len(tt.images), len(tt.resources))
 	}
 	for name, waits := range tt.resources {
@@ -120,7 +127,7 @@ func TestTiltProvider(t *testing.T) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&providers); err != nil || len(providers) != 2 {
+	if err := decoder.Decode(&providers); err != nil || len(providers) != 3 {
 		t.Fatalf("%d providers, %v", len(providers), err)
 	}
 	for _, provider := range providers {
@@ -245,7 +252,12 @@ func (tt *tilt) builtins() starlark.StringDict {
 		}, "workload", "resource_deps?", "labels?"),
 	}
 	all := starlark.StringDict{"os": &starlarkstruct.Module{Name: "os", Members: starlark.StringDict{
-		"getenv": function("getenv", func(args map[string]starlark.Value) (starlark.Value, error) { return args["default"], nil }, "key", "default"),
+		"getenv": function("getenv", func(args map[string]starlark.Value) (starlark.Value, error) {
+			if value, found := tt.env[text(args["key"])]; found {
+				return starlark.String(value), nil
+			}
+			return args["default"], nil
+		}, "key", "default"),
 	}}}
 	for _, f := range functions {
 		all[f.Name()] = f
