@@ -151,9 +151,9 @@ const (
 	// it removes the annotation.
 	UncleanedAnnotation = "hostclaim.metal3.io/uncleaned"
 
-	// ClaimUIDLabel is on a bound BareMetalHost and on the HardwareData that is published for it: the
-	// UID of the HostClaim. On a host, spec.consumerRef decides, and the label makes a live list of a
-	// claim's host cheap.
+	// ClaimUIDLabel is on a bound BareMetalHost and on the HardwareData that a controller of claims
+	// publishes: the UID of the HostClaim. On a host, spec.consumerRef decides, and the label makes a live
+	// list of a claim's host cheap. Of HardwareData in another cluster, only that with it is read.
 	ClaimUIDLabel = "hostclaim.metal3.io/claim-uid"
 
 	// ClusterctlLabel is on the CustomResourceDefinitions of HostClaim, BareMetalHost and

@@ -234,6 +234,17 @@ func (c Controller) Accept(class *hostclaimv1.HostClaimClass) metav1.Condition {
 // maxMessage is how many bytes the message of a condition has at most.
 const maxMessage = 1024
 
+// HeldOff reports whether an annotation keeps the machine of a claim off until it is taken away, as a remediation does:
+// https://book.metal3.io/bmo/reboot_annotation.
+func HeldOff(claim *bmov1alpha1.HostClaim) bool {
+	for key := range claim.Annotations {
+		if strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // Arguments are what a claim tells the controller of its class, beside the spec; nil if nothing.
 func Arguments(claim *bmov1alpha1.HostClaim) (map[string]string, error) {
 	written, found := claim.Annotations[infrav1.ClassArgumentsAnnotation]

@@ -48,12 +48,15 @@ func cases() []testCase {
 		{"accept", "Accepted is reported for each generation of a class", accept},
 		{"bind", "a claim gets one machine, and says which", bind},
 		{"explain", "a claim that gets nothing says why", explain},
+		{"argue", "arguments that the controller does not understand are refused", argue},
 		{"permit", "a class answers only the namespaces that it selects", permit},
 		{"leave", "claims of other controllers are left alone", leave},
 		{"lock", "the finalizer is put on what was judged", lock},
 		{"synchronize", "a Secret that comes late, and a rebuild with a new image, reach the machine", synchronize},
 		{"confine", "Secrets are read in the namespace of the claim only", confine},
 		{"power", "poweredOn is followed and reported", power},
+		{"hold", "a machine is off while an annotation holds it off", hold},
+		{"empty", "an image is written only to a machine that is to be on", empty},
 		{"pause", "nothing happens to a claim that is paused", pause},
 		{"keep", "a claim keeps its machine, whatever becomes of its class", keep},
 		{"move", "the machine of a claim that was moved away is kept", move},
@@ -159,6 +162,10 @@ func (s *scene) published(ctx context.Context, claim *bmov1alpha1.HostClaim) err
 	if !claims.OwnedBy(hardware, claim.UID) || hardware.Spec.HardwareDetails == nil {
 		return fmt.Errorf("HardwareData %s is empty, or the claim is no owner of it: publish what the machine has, owned by the claim", hardware.Name)
 	}
+	if hardware.Labels[infrav1.ClaimUIDLabel] != string(claim.UID) {
+		return fmt.Errorf("HardwareData %s lacks label %s with the UID of the claim: without it, no other cluster reads it",
+			hardware.Name, infrav1.ClaimUIDLabel)
+	}
 	if given := *claim.Status.BareMetalHost; hardware.Annotations[infrav1.HostNameAnnotation] != given.Name ||
 		hardware.Annotations[infrav1.HostNamespaceAnnotation] != given.Namespace {
 		return fmt.Errorf("HardwareData %s does not say by annotations %s and %s whose it is: data templates ask for machine %s/%s",
@@ -183,6 +190,33 @@ func explain(ctx context.Context, s *scene) error {
 		err = fmt.Errorf("a claim says that it has no machine, and has %v", machines)
 	}
 	return err
+}
+
+func argue(ctx context.Context, s *scene) error {
+	for name, arguments := range map[string]string{"number": `{"cores": 8}`, "unknown": s.controller.WrongArguments} {
+		if arguments == "" {
+			continue
+		}
+		claim, err := s.claim(ctx, name, func(c *bmov1alpha1.HostClaim) {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.ClassArgumentsAnnotation, arguments)
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.refused(ctx, claim); err != nil {
+			return err
+		}
+		if said := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition); said.Reason != infrav1.InvalidClassArgumentsReason {
+			return fmt.Errorf("a claim with arguments %s is told %s: %s", arguments, said.Reason, said.Message)
+		}
+		if err := s.edit(ctx, claim, func() { delete(claim.Annotations, infrav1.ClassArgumentsAnnotation) }); err != nil {
+			return err
+		}
+		if _, err := s.serve(ctx, claim); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func permit(ctx context.Context, s *scene) error {
@@ -322,21 +356,107 @@ func power(ctx context.Context, s *scene) error {
 		if err := s.edit(ctx, claim, func() { claim.Spec.PoweredOn = on }); err != nil {
 			return err
 		}
-		err := s.await(ctx, fmt.Sprintf("status.poweredOn=%t", on), func(ctx context.Context) error {
-			if err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
-				return err
-			}
-			if claim.Status.PoweredOn != on {
-				return fmt.Errorf("it is %t", claim.Status.PoweredOn)
-			}
-			return nil
-		})
-		if err != nil {
+		if err := s.reportsPower(ctx, claim, on); err != nil {
 			return err
 		}
 	}
 	_, err = s.serve(ctx, claim)
 	return err
+}
+
+// reportsPower waits until a claim says that its machine is on, or off. It brings the claim up to date.
+func (s *scene) reportsPower(ctx context.Context, claim *bmov1alpha1.HostClaim, on bool) error {
+	return s.await(ctx, fmt.Sprintf("status.poweredOn=%t", on), func(ctx context.Context) error {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		if claim.Status.PoweredOn != on {
+			return fmt.Errorf("it is %t", claim.Status.PoweredOn)
+		}
+		return nil
+	})
+}
+
+// hold has a machine off as a remediation does.
+func hold(ctx context.Context, s *scene) error {
+	claim, before, err := s.served(ctx, "machine")
+	if err != nil {
+		return err
+	}
+	const key = bmov1alpha1.RebootAnnotationPrefix + "/conformance"
+	if err := s.edit(ctx, claim, func() { metav1.SetMetaDataAnnotation(&claim.ObjectMeta, key, "") }); err != nil {
+		return err
+	}
+	if err := s.reportsPower(ctx, claim, false); err != nil {
+		return fmt.Errorf("as annotation %s was set: %w", key, err)
+	}
+	if err := s.stays(ctx, s.hasStill(claim, before)); err != nil {
+		return err
+	}
+	if err := s.edit(ctx, claim, func() { delete(claim.Annotations, key) }); err != nil {
+		return err
+	}
+	if err := s.reportsPower(ctx, claim, true); err != nil {
+		return fmt.Errorf("as annotation %s was taken away: %w", key, err)
+	}
+	_, err = s.serve(ctx, claim)
+	return err
+}
+
+// empty has a machine off as it gets its image for the first time, and again as a rebuild of a Metal3Machine does: what it
+// is to boot with is known when it is switched on.
+func empty(ctx context.Context, s *scene) error {
+	claim, err := s.claim(ctx, "machine", func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })
+	if err != nil {
+		return err
+	}
+	if err := s.isEmpty(ctx, claim); err != nil {
+		return err
+	}
+	if err := s.edit(ctx, claim, func() { claim.Spec.PoweredOn = true }); err != nil {
+		return err
+	}
+	before, err := s.serve(ctx, claim)
+	if err != nil {
+		return err
+	}
+	if err := s.edit(ctx, claim, func() {
+		claim.Spec.PoweredOn = false
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.RebuildAnnotation, "again")
+	}); err != nil {
+		return err
+	}
+	if err := s.isEmpty(ctx, claim); err != nil {
+		return fmt.Errorf("as a rebuild was asked for of a machine that is to be off: %w", err)
+	}
+	if err := s.edit(ctx, claim, func() { claim.Spec.PoweredOn, claim.Spec.UserData.Name = true, "late" }); err != nil {
+		return err
+	}
+	if err := s.says(ctx, claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionFalse); err != nil {
+		return fmt.Errorf("as the machine is to boot with another Secret, which does not exist: %w", err)
+	}
+	if err := s.client.Create(ctx, bootSecret(s.namespace, "late")); err != nil {
+		return err
+	}
+	after, err := s.serve(ctx, claim)
+	if err == nil && after != before {
+		err = fmt.Errorf("a claim had machine %v, and has %v after a rebuild", before, after)
+	}
+	return err
+}
+
+// isEmpty waits until the machine of a claim has no image, and sees that it gets none.
+func (s *scene) isEmpty(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	if err := s.says(ctx, claim, bmov1alpha1.AvailableForProvisioningCondition, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	return s.stays(ctx, func(ctx context.Context) error {
+		machines, err := s.machinesOf(ctx, claim.UID)
+		if err == nil && (len(machines) != 1 || machines[0].Image != "") {
+			err = fmt.Errorf("a claim whose machine is to be off has %v, and should have one without an image", machines)
+		}
+		return err
+	})
 }
 
 // setPaused pauses a claim, as the provider does with the claims of a Cluster that is paused, or unpauses it.

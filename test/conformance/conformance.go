@@ -45,8 +45,9 @@ type Controller struct {
 	// Name is the controllerName of its classes, Finalizer what it puts on the claims that it answers.
 	Name, Finalizer string
 	// Parameters are those of the classes that the suite creates, WrongParameters some that the controller must refuse.
-	// Both are JSON objects; empty for none.
-	Parameters, WrongParameters string
+	// Both are JSON objects; empty for none. WrongArguments are arguments of a claim that it must refuse, beside those
+	// that are no JSON object of strings.
+	Parameters, WrongParameters, WrongArguments string
 	// Start runs the controller, without leader election, until the context ends. The configuration leads to the proxy.
 	// What the controller does by other ways is not interrupted.
 	Start func(ctx context.Context, config *rest.Config) error

@@ -86,7 +86,7 @@ func TestHostClaimManager(t *testing.T) {
 	o := setup.NewOptions()
 	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
 	results := run(t, conformance.Controller{
-		Name: hostclass.BareMetal().Name, Finalizer: hostclass.BareMetal().Finalizer, WrongParameters: `{"size":"large"}`,
+		Name: hostclass.BareMetal().Name, Finalizer: hostclass.BareMetal().Finalizer, WrongParameters: `{"size":"large"}`, WrongArguments: `{"size":"large"}`,
 		Start: func(ctx context.Context, config *rest.Config) error {
 			options := managerOptions()
 			options.Cache, options.Client = setup.CacheOptions(o), setup.ClientOptions()
@@ -143,13 +143,23 @@ func playOperator(t *testing.T, namespace string) {
 		}
 		before := host.DeepCopy()
 		harness.Proceed(host, func() {}, func() {})
-		host.Status.PoweredOn = host.Spec.Online
+		host.Status.PoweredOn = host.Spec.Online && !heldOff(host)
 		return server.Client.Status().Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	}, client.InNamespace(namespace))
 	t.Cleanup(func() {
 		cancel()
 		<-ended
 	})
+}
+
+// heldOff reports whether an annotation keeps a host off.
+func heldOff(host *bmov1alpha1.BareMetalHost) bool {
+	for key := range host.Annotations {
+		if strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // run runs the suite, or the cases of a name.
@@ -180,7 +190,7 @@ func sample(t *testing.T, wrong func(of client.WithWatch, cloud string) client.C
 	cloud := server.Namespace(t, "cloud", nil)
 	return conformance.Controller{
 		Name: example.Controller().Name, Finalizer: example.Controller().Finalizer,
-		Parameters: `{"size":"small"}`, WrongParameters: `{"size":"boundless"}`,
+		Parameters: `{"size":"small"}`, WrongParameters: `{"size":"boundless"}`, WrongArguments: `{"cores":"8"}`,
 		Start: func(ctx context.Context, config *rest.Config) error {
 			options := managerOptions()
 			options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {

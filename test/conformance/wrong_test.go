@@ -78,9 +78,29 @@ func wrongs() map[string]wrong {
 				metav1.SetMetaDataAnnotation(&claim.ObjectMeta, "hostclaim.metal3.io/rebuild", claim.Spec.Image.URL)
 			}
 		})},
+		"holds nothing off": {"hold", "as annotation reboot.metal3.io/conformance was set", got(func(o client.Object) {
+			if claim, ok := o.(*bmov1alpha1.HostClaim); ok {
+				delete(claim.Annotations, "reboot.metal3.io/conformance")
+			}
+		})},
+		"writes an image to what is to be off": {"empty", "should have one without an image", got(func(o client.Object) {
+			if claim, ok := o.(*bmov1alpha1.HostClaim); ok {
+				claim.Spec.PoweredOn = true
+			}
+		})},
+		"looks at no arguments": {"argue", "condition Associated=False of HostClaim", got(func(o client.Object) {
+			if claim, ok := o.(*bmov1alpha1.HostClaim); ok {
+				delete(claim.Annotations, "hostclaim.metal3.io/class-arguments")
+			}
+		})},
 		"publishes nothing": {"bind", "is empty, or the claim is no owner", patchedCreate(func(o client.Object) {
 			if hardware, ok := o.(*bmov1alpha1.HardwareData); ok {
 				hardware.OwnerReferences = nil
+			}
+		})},
+		"publishes for this cluster alone": {"bind", "no other cluster reads it", patchedCreate(func(o client.Object) {
+			if hardware, ok := o.(*bmov1alpha1.HardwareData); ok {
+				hardware.Labels = nil
 			}
 		})},
 		"ignores the pause": {"pause", "HostClaim asleep got", got(func(o client.Object) {

@@ -138,6 +138,7 @@ func TestConformance(t *testing.T) {
 	results, err := conformance.Run(t.Context(), conformance.Controller{
 		Name: virtualmachine.Controller().Name, Finalizer: virtualmachine.Controller().Finalizer,
 		Parameters: parameters, WrongParameters: `{"instancetype":{"name":"small"},"rootDisk":{"size":"large"}}`,
+		WrongArguments: `{"instancetype":"unknown"}`,
 		Start: func(ctx context.Context, config *rest.Config) error {
 			mgr, err := newManager(ctx, t, config)
 			if err != nil {

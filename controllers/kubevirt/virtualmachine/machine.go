@@ -157,7 +157,8 @@ func Hardware(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) *bmov1alp
 	}
 	return &bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: vm.Namespace, Name: vm.Name, Labels: map[string]string{ClaimLabel: string(claim.UID)}, Annotations: known,
+			Namespace: vm.Namespace, Name: vm.Name, Annotations: known,
+			Labels:          map[string]string{ClaimLabel: string(claim.UID), infrav1.ClaimUIDLabel: string(claim.UID)},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, bmov1alpha1.GroupVersion.WithKind("HostClaim"))},
 		},
 		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: details},

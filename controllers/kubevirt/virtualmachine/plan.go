@@ -18,13 +18,13 @@ package virtualmachine
 
 import (
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	virtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
 )
 
 // Step is what a virtual machine needs next.
@@ -80,21 +80,10 @@ func Rebuilds(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) bool {
 
 // RunStrategy is what the claim wants of a virtual machine as it is. One without a disk has nothing to run.
 func RunStrategy(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) virtv1.VirtualMachineRunStrategy {
-	if claim.Spec.PoweredOn && !held(claim) && Disk(vm) != "" {
+	if claim.Spec.PoweredOn && !hostclass.HeldOff(claim) && Disk(vm) != "" {
 		return virtv1.RunStrategyAlways
 	}
 	return virtv1.RunStrategyHalted
-}
-
-// held reports whether an annotation keeps the machine of a claim off until it is taken away, as a remediation does:
-// https://book.metal3.io/bmo/reboot_annotation.
-func held(claim *bmov1alpha1.HostClaim) bool {
-	for key := range claim.Annotations {
-		if strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 func strategyOf(vm *virtv1.VirtualMachine) virtv1.VirtualMachineRunStrategy {

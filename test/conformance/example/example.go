@@ -163,6 +163,9 @@ func (r *Reconciler) judge(ctx context.Context, claim *bmov1alpha1.HostClaim) (h
 // answer gives the claim its machine, and sets its status. What it has, it keeps, although its class permits it no more.
 func (r *Reconciler) answer(ctx context.Context, claim *bmov1alpha1.HostClaim, verdict hostclass.Verdict) error {
 	if !Controller().Holds(claim) {
+		if verdict.Reason == "" {
+			verdict = judgeArguments(claim)
+		}
 		if verdict.Reason != "" { // without the finalizer: another controller may answer
 			set(claim, bmov1alpha1.AssociatedCondition, metav1.ConditionFalse, verdict.Reason, verdict.Message)
 			return nil
@@ -187,6 +190,19 @@ func (r *Reconciler) answer(ctx context.Context, claim *bmov1alpha1.HostClaim, v
 		c.Message = verdict.Message // what became of the class
 	}
 	return nil
+}
+
+// judgeArguments refuses arguments, of which this controller knows none.
+func judgeArguments(claim *bmov1alpha1.HostClaim) hostclass.Verdict {
+	arguments, err := hostclass.Arguments(claim)
+	switch {
+	case err != nil:
+		return hostclass.Verdict{Reason: infrav1.InvalidClassArgumentsReason, Message: err.Error()}
+	case len(arguments) > 0:
+		return hostclass.Verdict{Reason: infrav1.InvalidClassArgumentsReason, Message: "machines take no arguments: remove them"}
+	default:
+		return hostclass.Verdict{}
+	}
 }
 
 // take puts the finalizer on the claim as it was judged: before all else.
@@ -261,7 +277,8 @@ func (r *Reconciler) machine(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 func (r *Reconciler) publish(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	hardware := &bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: claim.Namespace, Name: string(claim.UID), Annotations: map[string]string{
+			Namespace: claim.Namespace, Name: string(claim.UID), Labels: map[string]string{infrav1.ClaimUIDLabel: string(claim.UID)},
+			Annotations: map[string]string{
 				infrav1.HostNameAnnotation: claim.Status.BareMetalHost.Name, infrav1.HostNamespaceAnnotation: claim.Status.BareMetalHost.Namespace,
 			},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, bmov1alpha1.GroupVersion.WithKind("HostClaim"))},
@@ -277,7 +294,7 @@ func (r *Reconciler) publish(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 }
 
 // synchronize boots the machine as the claim wants it, and reports what came of it. Another image waits for a new text of
-// the annotation rebuild.
+// the annotation rebuild, and every image until the machine is to be on.
 func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostClaim, machine *corev1.ConfigMap) error {
 	secret, why, err := r.userData(ctx, claim)
 	if err != nil {
@@ -293,15 +310,20 @@ func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostCla
 	if machine.Data == nil {
 		machine.Data = map[string]string{}
 	}
-	machine.Data["on"] = strconv.FormatBool(claim.Spec.PoweredOn)
-	rebuild := claim.Annotations[infrav1.RebuildAnnotation]
-	if claim.Spec.Image != nil && (machine.Data["image"] == "" || rebuild != "" && machine.Data["rebuild"] != rebuild) {
-		machine.Data["image"], machine.Data["userData"], machine.Data["rebuild"] = claim.Spec.Image.URL, string(secret), rebuild
+	on := claim.Spec.PoweredOn && !hostclass.HeldOff(claim)
+	machine.Data["on"] = strconv.FormatBool(on)
+	if rebuild := claim.Annotations[infrav1.RebuildAnnotation]; rebuild != "" && machine.Data["rebuild"] != rebuild {
+		delete(machine.Data, "image")
+		delete(machine.Data, "userData")
+		machine.Data["rebuild"] = rebuild
+	}
+	if claim.Spec.Image != nil && claim.Spec.PoweredOn && machine.Data["image"] == "" {
+		machine.Data["image"], machine.Data["userData"] = claim.Spec.Image.URL, string(secret)
 	}
 	if err := r.Client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
 		return err
 	}
-	claim.Status.PoweredOn = claim.Spec.PoweredOn
+	claim.Status.PoweredOn = on
 	set(claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionTrue, bmov1alpha1.ConfigurationSyncedReason, "")
 	provisioned, available := metav1.ConditionFalse, metav1.ConditionTrue
 	if machine.Data["image"] != "" {

@@ -19,11 +19,13 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -44,7 +46,7 @@ import (
 
 // flags are what the program is given.
 type flags struct {
-	kubeconfig, account, name, finalizer, parameters, wrongParameters string
+	kubeconfig, account, name, finalizer, parameters, wrongParameters, wrongArguments string
 	controller, machines, prepare, claim, unsatisfiable, log, run     string
 
 	patience, stillness time.Duration
@@ -57,13 +59,14 @@ func (f *flags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.finalizer, "finalizer", "", "its finalizer; by default hostclaim.metal3.io/ and the controllerName with dots for slashes")
 	to.StringVar(&f.parameters, "parameters", "", "parameters of its classes, JSON")
 	to.StringVar(&f.wrongParameters, "wrong-parameters", "", "parameters that it refuses, JSON")
+	to.StringVar(&f.wrongArguments, "wrong-arguments", "", "arguments of a claim that it refuses, a JSON object of strings")
 	to.StringVar(&f.controller, "controller", "", "command that runs it with the kubeconfig of the environment variable KUBECONFIG, without leader election")
 	to.StringVar(&f.machines, "machines", "",
 		"command that prints all machines of the compute, JSON: [{\"name\": \"<namespace>/<name>\", \"claim\": \"<UID>\", \"image\": \"<URL>\", \"holdsData\": true}]")
 	to.StringVar(&f.prepare, "prepare", "", "command that readies the namespace of the environment variable NAMESPACE for claims")
 	to.StringVar(&f.claim, "claim", "", "what claims have beside the image, user data and class of the suite, JSON of a HostClaim")
 	to.StringVar(&f.unsatisfiable, "unsatisfiable-claim", "", "what a claim has that nothing satisfies, JSON of a HostClaim")
-	to.StringVar(&f.log, "log", os.DevNull, "file for what the controller prints")
+	to.StringVar(&f.log, "log", "", "file to keep what the controller prints")
 	to.StringVar(&f.run, "run", "", "regular expression of the cases to run; all by default")
 	to.DurationVar(&f.patience, "patience", 30*time.Second, "how long the controller may take for a step")
 	to.DurationVar(&f.stillness, "stillness", time.Second, "how long to watch for what must not happen")
@@ -123,6 +126,7 @@ func (f *flags) play(ctx context.Context, out io.Writer) error {
 func (f *flags) toController() (conformance.Controller, error) {
 	c := conformance.Controller{
 		Name: f.name, Finalizer: f.finalizer, Parameters: f.parameters, WrongParameters: f.wrongParameters,
+		WrongArguments: f.wrongArguments,
 		Start: f.start, Machines: f.listMachines,
 	}
 	if c.Finalizer == "" {
@@ -189,11 +193,15 @@ func (f *flags) start(ctx context.Context, config *rest.Config) (err error) {
 	}, kubeconfig); err != nil {
 		return err
 	}
-	log, err := os.OpenFile(f.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(cmp.Or(f.log, filepath.Join(dir, "log")), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}
 	defer log.Close()
+	before, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("--log: %w", err)
+	}
 	c := exec.CommandContext(ctx, "sh", "-c", f.controller)
 	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	c.Stdout, c.Stderr = log, log
@@ -202,5 +210,14 @@ func (f *flags) start(ctx context.Context, config *rest.Config) (err error) {
 	if err := c.Run(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s, see --log: %w", f.controller, err)
 	}
-	return nil
+	return keepsSecrets(io.NewSectionReader(log, before, math.MaxInt64-before))
+}
+
+// keepsSecrets returns an error if a log shows what is in a Secret.
+func keepsSecrets(log io.Reader) error {
+	said, err := io.ReadAll(log)
+	if err == nil && conformance.ShowsSecret(said) {
+		err = errors.New("the controller prints what is in a Secret, see --log: keep secrets out of it")
+	}
+	return err
 }

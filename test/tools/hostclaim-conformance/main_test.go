@@ -22,12 +22,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
@@ -58,7 +62,30 @@ func playController(cloud string) error {
 	if err != nil {
 		return err
 	}
+	if os.Getenv("TALKS") != "" {
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return talk(ctx, mgr.GetConfig()) })); err != nil {
+			return err
+		}
+	}
 	return mgr.Start(context.Background())
+}
+
+// talk prints each Secret of the API server.
+func talk(ctx context.Context, config *rest.Config) error {
+	c, err := client.NewWithWatch(config, client.Options{})
+	if err != nil {
+		return err
+	}
+	stream, err := c.Watch(ctx, &corev1.SecretList{})
+	if err != nil {
+		return err
+	}
+	for event := range stream.ResultChan() {
+		if secret, ok := event.Object.(*corev1.Secret); ok {
+			fmt.Fprintf(os.Stderr, "%s\n", secret.Data["value"])
+		}
+	}
+	return nil
 }
 
 func playMachines(cloud string) error {
@@ -103,6 +130,12 @@ func TestProgramJudgesAControllerThatIsAProcess(t *testing.T) {
 	table := &strings.Builder{}
 	expect.NoError(t, program(t, append(args, "--run", "^(accept|bind|lock|release)$")...).play(t.Context(), table))
 	expect.That(t, strings.Count(table.String(), "  pass\n") == 4, "%s", table)
+
+	talks := slices.Clone(args)
+	talks[7] = strings.Replace(talks[7], "env ", "env TALKS=yes ", 1)
+	table.Reset()
+	expect.Error(t, "does not keep the contract", program(t, append(talks, "--run", "^bind$")...).play(t.Context(), table))
+	expect.That(t, strings.Contains(table.String(), "prints what is in a Secret"), "%s", table)
 
 	// With parameters that it refuses, it answers nothing.
 	args[5] = `{"size":"boundless"}`
