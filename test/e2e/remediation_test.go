@@ -38,18 +38,18 @@ import (
 )
 
 // watched has a MachineHealthCheck reboot the machines of a role, with so much time for each reboot.
-func (l *lifeStory) watched(t *testing.T, role role, name string, seconds int32) {
+func (a *tenantCluster) watched(t *testing.T, role role, name string, seconds int32) {
 	t.Helper()
-	l.treats(t, name, seconds)
+	a.treats(t, name, seconds)
 	operator := metav1.LabelSelectorOpDoesNotExist
 	if role == controlPlane {
 		operator = metav1.LabelSelectorOpExists
 	}
 	all := intstr.FromString("100%")
-	expect.NoError(t, l.Client.Create(t.Context(), &clusterv1.MachineHealthCheck{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name},
+	expect.NoError(t, a.Client.Create(t.Context(), &clusterv1.MachineHealthCheck{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: name},
 		Spec: clusterv1.MachineHealthCheckSpec{
-			ClusterName: l.cluster.Name,
+			ClusterName: a.cluster.Name,
 			Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: clusterv1.MachineControlPlaneLabel, Operator: operator},
 			}},
@@ -63,10 +63,10 @@ func (l *lifeStory) watched(t *testing.T, role role, name string, seconds int32)
 }
 
 // treats makes the template of remediations by reboots.
-func (l *lifeStory) treats(t *testing.T, name string, seconds int32) {
+func (a *tenantCluster) treats(t *testing.T, name string, seconds int32) {
 	t.Helper()
-	expect.NoError(t, l.Client.Create(t.Context(), &infrav1.Metal3RemediationTemplate{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name},
+	expect.NoError(t, a.Client.Create(t.Context(), &infrav1.Metal3RemediationTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: name},
 		Spec: infrav1.Metal3RemediationTemplateSpec{Template: infrav1.Metal3RemediationTemplateResource{Spec: infrav1.Metal3RemediationSpec{
 			Strategy: &infrav1.RemediationStrategy{Type: infrav1.RemediationTypeReboot, RetryLimit: 1, TimeoutSeconds: seconds},
 		}}},
@@ -86,17 +86,23 @@ func treatment(name string) clusterv1.MachineHealthCheckRemediationTemplateRefer
 }
 
 // unwatched takes the MachineHealthCheck away.
-func (l *lifeStory) unwatched(t *testing.T, name string) {
+func (a *tenantCluster) unwatched(t *testing.T, name string) {
 	t.Helper()
-	check := &clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name}}
-	expect.NoError(t, l.Client.Delete(t.Context(), check))
+	check := &clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: name}}
+	expect.NoError(t, a.Client.Delete(t.Context(), check))
 }
 
 // hangs has the server of a machine hang, and waits until its Node shows that.
 func (l *lifeStory) hangs(t *testing.T, m world.Machine) {
 	t.Helper()
-	workload := l.workload(t)
 	annotate(t, l.admin, m.Host, guest.HangAnnotation, "")
+	l.goesSilent(t, m)
+}
+
+// goesSilent waits until the Node of a machine does not answer.
+func (a *tenantCluster) goesSilent(t *testing.T, m world.Machine) {
+	t.Helper()
+	workload := a.workload(t)
 	eventually(t, "the Node does not answer", func(g gomega.Gomega) {
 		g.Expect(readiness(g, t, workload, m)).To(gomega.Equal(corev1.ConditionUnknown))
 	})
@@ -150,12 +156,7 @@ func (l *lifeStory) isRebooted(t *testing.T, m world.Machine) {
 	seen := len(l.history.versions(client.ObjectKeyFromObject(m.Host), 0))
 	l.hangs(t, m)
 	annotate(t, l.admin, m.Host, guest.HangAnnotation, nil)
-	eventually(t, "the machine is well again", func(g gomega.Gomega) {
-		g.Expect(l.told(g, t, m)).To(gomega.ContainElements("PoweringOff", "NodeOutOfService", "PoweringOn", "NodeRestored"))
-		g.Expect(readiness(g, t, workload, m)).To(gomega.Equal(corev1.ConditionTrue))
-		err := l.world.Get(t.Context(), client.ObjectKeyFromObject(m.Machine), &infrav1.Metal3Remediation{})
-		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "the remediation goes: %v", err)
-	})
+	l.recovers(t, l.world, m)
 	expect.NoError(t, l.cluster.WaitRunning(limited(t), l.world, l.Namespace, ignoreNotes))
 	node := &corev1.Node{}
 	expect.NoError(t, workload.Get(t.Context(), client.ObjectKey{Name: m.Machine.Status.NodeRef.Name}, node))
@@ -163,6 +164,18 @@ func (l *lifeStory) isRebooted(t *testing.T, m world.Machine) {
 		expect.That(t, taint.Key != corev1.TaintNodeOutOfService && taint.Key != corev1.TaintNodeUnreachable, "the Node still has the taint %s", taint.Key)
 	}
 	l.wasOffOnce(t, m, seen)
+}
+
+// recovers waits until a machine was rebooted, and its remediation is gone.
+func (a *tenantCluster) recovers(t *testing.T, w *world.World, m world.Machine) {
+	t.Helper()
+	workload := a.workload(t)
+	eventually(t, "the machine is well again", func(g gomega.Gomega) {
+		g.Expect(told(g, t, w, m)).To(gomega.ContainElements("PoweringOff", "NodeOutOfService", "PoweringOn", "NodeRestored"))
+		g.Expect(readiness(g, t, workload, m)).To(gomega.Equal(corev1.ConditionTrue))
+		err := w.Get(t.Context(), client.ObjectKeyFromObject(m.Machine), &infrav1.Metal3Remediation{})
+		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "the remediation goes: %v", err)
+	})
 }
 
 // wasOffOnce checks that the server was switched off and on since it was seen that often, and
@@ -195,7 +208,7 @@ func (l *lifeStory) isReplaced(t *testing.T) {
 		g.Expect(remediation.Status.RetryCount).To(gomega.BeEquivalentTo(1))
 	})
 	eventually(t, "the machine is handed back", func(g gomega.Gomega) {
-		g.Expect(l.told(g, t, m)).To(gomega.ContainElements(infrav1.RebootedReason, infrav1.HandedBackReason))
+		g.Expect(told(g, t, l.world, m)).To(gomega.ContainElements(infrav1.RebootedReason, infrav1.HandedBackReason))
 	})
 	eventually(t, "the server is kept out of the pool", func(g gomega.Gomega) {
 		host := &bmov1alpha1.BareMetalHost{}
@@ -212,10 +225,10 @@ func (l *lifeStory) isReplaced(t *testing.T) {
 }
 
 // told returns the reasons of the events about the remediation of a machine.
-func (l *lifeStory) told(g gomega.Gomega, t *testing.T, m world.Machine) (reasons []string) {
+func told(g gomega.Gomega, t *testing.T, w *world.World, m world.Machine) (reasons []string) {
 	t.Helper()
 	var list corev1.EventList
-	g.Expect(l.world.List(t.Context(), &list, client.InNamespace(l.Namespace))).To(gomega.Succeed())
+	g.Expect(w.List(t.Context(), &list, client.InNamespace(m.Machine.Namespace))).To(gomega.Succeed())
 	for _, e := range list.Items {
 		if e.InvolvedObject.Kind == "Metal3Remediation" && e.InvolvedObject.Name == m.Machine.Name {
 			reasons = append(reasons, e.Reason)

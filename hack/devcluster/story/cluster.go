@@ -46,8 +46,9 @@ type Cluster struct {
 	Port int
 	// Subnet is the third number of the Nodes' addresses, so that clusters differ.
 	Subnet int
-	// Identity is the Secret for the cluster with the hosts; empty if they are here.
-	Identity string
+	// Identity is the Secret for the cluster with the hosts, VirtualIdentity that for the one with the virtual machines;
+	// empty if they are here, or in the same one as the hosts.
+	Identity, VirtualIdentity string
 }
 
 // Create makes the cluster from our cluster template, with the tenant's rights. Each change is

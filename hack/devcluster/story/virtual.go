@@ -35,21 +35,25 @@ import (
 // VirtualClass is the HostClaimClass of virtual machines that tenants may use.
 const VirtualClass = "virtual"
 
-// OfferVirtualMachines creates VirtualClass for the namespace of a tenant, in which the kubevirt manager and hostsim get
-// the rights that they need. The dev cluster must have been started WithKubeVirt.
-func OfferVirtualMachines(ctx context.Context, admin client.Client, namespace string) error {
-	for _, object := range []client.Object{
-		bindAccount(namespace, "hostclaim-kubevirt-secrets", account("hostclaim-kubevirt-system", "hostclaim-kubevirt-manager")),
-		bindAccount(namespace, "hostsim-drives", account("hostsim-system", "hostsim")),
-		&hostclaimv1.HostClaimClass{
-			ObjectMeta: metav1.ObjectMeta{Name: VirtualClass},
-			Spec: hostclaimv1.HostClaimClassSpec{
-				ControllerName:    hostclaimv1.KubeVirtControllerName,
-				Parameters:        &runtime.RawExtension{Raw: []byte(`{"instancetype":{"name":"medium"},"rootDisk":{"size":"20Gi"}}`)},
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			},
+// OfferVirtualMachines creates VirtualClass for namespaces of claims, in which the kubevirt manager and hostsim get the
+// rights that they need. The dev cluster must have been started WithKubeVirt.
+func OfferVirtualMachines(ctx context.Context, admin client.Client, namespaces ...string) error {
+	objects := []client.Object{&hostclaimv1.HostClaimClass{
+		ObjectMeta: metav1.ObjectMeta{Name: VirtualClass},
+		Spec: hostclaimv1.HostClaimClassSpec{
+			ControllerName: hostclaimv1.KubeVirtControllerName,
+			Parameters:     &runtime.RawExtension{Raw: []byte(`{"instancetype":{"name":"medium"},"rootDisk":{"size":"20Gi"}}`)},
+			NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: namespaces},
+			}},
 		},
-	} {
+	}}
+	for _, namespace := range namespaces {
+		objects = append(objects,
+			bindAccount(namespace, "hostclaim-kubevirt-secrets", account("hostclaim-kubevirt-system", "hostclaim-kubevirt-manager")),
+			bindAccount(namespace, "hostsim-drives", account("hostsim-system", "hostsim")))
+	}
+	for _, object := range objects {
 		if err := create(ctx, admin, object); err != nil {
 			return err
 		}
@@ -67,6 +71,9 @@ func (c Cluster) WorkersOnVirtualMachines(ctx context.Context, tenant *Tenant) e
 		ObjectMeta: metav1.ObjectMeta{Namespace: tenant.Namespace, Name: servers.Name + "-virtual"}, Spec: *servers.Spec.DeepCopy(),
 	}
 	virtual.Spec.Template.Spec.HostClass = &infrav1.HostClass{Name: VirtualClass}
+	if c.VirtualIdentity != "" {
+		virtual.Spec.Template.Spec.IdentityRef = &infrav1.IdentityReference{Name: c.VirtualIdentity}
+	}
 	if err := create(ctx, tenant.Client, virtual); err != nil {
 		return err
 	}
@@ -85,9 +92,13 @@ func (c Cluster) WorkersOnVirtualMachines(ctx context.Context, tenant *Tenant) e
 // CreateHybrid creates the cluster with its control plane on virtual machines, and its workers on servers.
 func (c Cluster) CreateHybrid(ctx context.Context, repo components.Repo, tenant *Tenant) error {
 	return c.Create(ctx, repo, tenant, func(object *unstructured.Unstructured) {
-		if object.GetKind() == "Metal3MachineTemplate" && object.GetName() == c.Name+"-controlplane" {
-			// The path is one of our own template.
-			_ = unstructured.SetNestedMap(object.Object, map[string]any{"name": VirtualClass}, "spec", "template", "spec", "hostClass")
+		if object.GetKind() != "Metal3MachineTemplate" || object.GetName() != c.Name+"-controlplane" {
+			return
+		}
+		// The path is one of our own template.
+		_ = unstructured.SetNestedMap(object.Object, map[string]any{"name": VirtualClass}, "spec", "template", "spec", "hostClass")
+		if c.VirtualIdentity != "" {
+			_ = unstructured.SetNestedMap(object.Object, map[string]any{"name": c.VirtualIdentity}, "spec", "template", "spec", "identityRef")
 		}
 	})
 }

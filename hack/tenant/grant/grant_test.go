@@ -95,7 +95,7 @@ func TestObjects(t *testing.T) {
 		"a number of servers is a quota on claims, and on Secrets three for each and ten more": {
 			tenant: example(func(t *Tenant) { t.Servers = 20 }),
 			want: quota(corev1.ResourceList{
-				"count/hostclaims.metal3.io": resource.MustParse("20"), "count/secrets": resource.MustParse("70"),
+				"count/hostclaims.metal3.io": resource.MustParse("20"), "count/secrets": resource.MustParse("110"),
 			}),
 		},
 		"the Secrets of Clusters that are beside the claims are not counted by servers": {

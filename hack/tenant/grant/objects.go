@@ -40,9 +40,9 @@ const (
 	sourcesBinding = RoleName + "-sources"
 	sourceSecrets  = "hostclaim-source-secrets"
 
-	// secretsPerServer are the copies that the provider manager makes for a machine:
-	// user data, metadata and network data.
-	secretsPerServer = 3
+	// secretsPerMachine are the copies that the provider manager makes of user data, metadata and network
+	// data, and what a virtual machine boots with: twice, while it gets another disk.
+	secretsPerMachine = 5
 	// spareSecrets leave room for the credentials of registries and the like, and for
 	// copies that are about to go.
 	spareSecrets = 10
@@ -106,7 +106,7 @@ func (t Tenant) quota() *corev1.ResourceQuota {
 		hard["count/hostclaims.metal3.io"] = quantity(t.Servers)
 	}
 	if t.Servers > 0 && !t.Resident {
-		hard["count/secrets"] = quantity(secretsPerServer*t.Servers + spareSecrets)
+		hard["count/secrets"] = quantity(secretsPerMachine*t.Servers + spareSecrets)
 	}
 	return &corev1.ResourceQuota{
 		TypeMeta:   kind(corev1.SchemeGroupVersion.String(), "ResourceQuota"),
