@@ -234,10 +234,10 @@ func (c Controller) Accept(class *hostclaimv1.HostClaimClass) metav1.Condition {
 // maxMessage is how many bytes the message of a condition has at most.
 const maxMessage = 1024
 
-// HeldOff reports whether an annotation keeps the machine of a claim off until it is taken away, as a remediation does:
-// https://book.metal3.io/bmo/reboot_annotation.
-func HeldOff(claim *bmov1alpha1.HostClaim) bool {
-	for key := range claim.Annotations {
+// HeldOff reports whether an annotation on a claim, or on a host, keeps the machine off until it is taken away, as a
+// remediation does: https://book.metal3.io/bmo/reboot_annotation.
+func HeldOff(of metav1.Object) bool {
+	for key := range of.GetAnnotations() {
 		if strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/") {
 			return true
 		}

@@ -143,23 +143,13 @@ func playOperator(t *testing.T, namespace string) {
 		}
 		before := host.DeepCopy()
 		harness.Proceed(host, func() {}, func() {})
-		host.Status.PoweredOn = host.Spec.Online && !heldOff(host)
+		host.Status.PoweredOn = host.Spec.Online && !hostclass.HeldOff(host)
 		return server.Client.Status().Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	}, client.InNamespace(namespace))
 	t.Cleanup(func() {
 		cancel()
 		<-ended
 	})
-}
-
-// heldOff reports whether an annotation keeps a host off.
-func heldOff(host *bmov1alpha1.BareMetalHost) bool {
-	for key := range host.Annotations {
-		if strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 // run runs the suite, or the cases of a name.

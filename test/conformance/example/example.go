@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -294,7 +295,7 @@ func (r *Reconciler) publish(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 }
 
 // synchronize boots the machine as the claim wants it, and reports what came of it. Another image waits for a new text of
-// the annotation rebuild, and every image until the machine is to be on.
+// the annotation rebuild, and each image until the machine is to be on.
 func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostClaim, machine *corev1.ConfigMap) error {
 	secret, why, err := r.userData(ctx, claim)
 	if err != nil {
@@ -307,19 +308,9 @@ func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostCla
 		return nil
 	}
 	before := machine.DeepCopy()
-	if machine.Data == nil {
-		machine.Data = map[string]string{}
-	}
 	on := claim.Spec.PoweredOn && !hostclass.HeldOff(claim)
+	machine.Data = next(claim, machine.Data, secret)
 	machine.Data["on"] = strconv.FormatBool(on)
-	if rebuild := claim.Annotations[infrav1.RebuildAnnotation]; rebuild != "" && machine.Data["rebuild"] != rebuild {
-		delete(machine.Data, "image")
-		delete(machine.Data, "userData")
-		machine.Data["rebuild"] = rebuild
-	}
-	if claim.Spec.Image != nil && claim.Spec.PoweredOn && machine.Data["image"] == "" {
-		machine.Data["image"], machine.Data["userData"] = claim.Spec.Image.URL, string(secret)
-	}
 	if err := r.Client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
 		return err
 	}
@@ -333,6 +324,19 @@ func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostCla
 	set(claim, bmov1alpha1.ProvisionedCondition, provisioned, "Observed", "Whether the machine runs an image")
 	set(claim, infrav1.ReadyCondition, provisioned, "Observed", "Whether the machine runs an image")
 	return nil
+}
+
+// next is the data of a machine with the image that the claim wants, or without one.
+func next(claim *bmov1alpha1.HostClaim, before map[string]string, userData []byte) map[string]string {
+	data := map[string]string{}
+	maps.Copy(data, before)
+	if rebuild := claim.Annotations[infrav1.RebuildAnnotation]; rebuild != "" && data["rebuild"] != rebuild {
+		data = map[string]string{"rebuild": rebuild}
+	}
+	if claim.Spec.Image != nil && claim.Spec.PoweredOn && data["image"] == "" {
+		data["image"], data["userData"] = claim.Spec.Image.URL, string(userData)
+	}
+	return data
 }
 
 // userData is what the machine boots with, or why it is not to be had. Other Secrets are not used, and refused all the

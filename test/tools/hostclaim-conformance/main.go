@@ -47,7 +47,7 @@ import (
 // flags are what the program is given.
 type flags struct {
 	kubeconfig, account, name, finalizer, parameters, wrongParameters, wrongArguments string
-	controller, machines, prepare, claim, unsatisfiable, log, run     string
+	controller, machines, prepare, claim, unsatisfiable, log, run                     string
 
 	patience, stillness time.Duration
 }
@@ -127,7 +127,7 @@ func (f *flags) toController() (conformance.Controller, error) {
 	c := conformance.Controller{
 		Name: f.name, Finalizer: f.finalizer, Parameters: f.parameters, WrongParameters: f.wrongParameters,
 		WrongArguments: f.wrongArguments,
-		Start: f.start, Machines: f.listMachines,
+		Start:          f.start, Machines: f.listMachines,
 	}
 	if c.Finalizer == "" {
 		c.Finalizer = "hostclaim.metal3.io/" + strings.ReplaceAll(f.name, "/", ".")
