@@ -146,6 +146,15 @@ func TestHeldOff(t *testing.T) {
 	s.Edit(s.claim, func() { delete(s.claim.Annotations, hold) })
 	powered(true)
 	s.says(infrav1.ReadyCondition, metav1.ConditionTrue, "WithImage")
+
+	// A rebuild that cannot be does not keep it on.
+	s.Edit(s.claim, func() {
+		s.claim.Spec.UserData.Name = "missing"
+		metav1.SetMetaDataAnnotation(&s.claim.ObjectMeta, infrav1.RebuildAnnotation, "again")
+		metav1.SetMetaDataAnnotation(&s.claim.ObjectMeta, hold, "")
+	})
+	powered(false)
+	s.says(bmov1alpha1.SynchronizedCondition, metav1.ConditionFalse, bmov1alpha1.BadUserDataSecretReason)
 }
 
 // TestImageThatIsIgnored changes the image without a text for a rebuild.

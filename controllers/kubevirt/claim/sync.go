@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclass"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/kubevirt/virtualmachine"
@@ -95,9 +96,10 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) error {
 	}
 }
 
-// stop switches a virtual machine off, to get or lose a disk, if all is there that it needs then.
+// stop switches a virtual machine off, to get or lose a disk, if all is there that it needs then. One that is held off
+// does not wait for that.
 func (r *Reconciler) stop(ctx context.Context, s *scope) error {
-	if s.claim.Spec.Image != nil && s.claim.Spec.PoweredOn {
+	if s.claim.Spec.Image != nil && s.claim.Spec.PoweredOn && !hostclass.HeldOff(s.claim) {
 		if _, _, err := r.prepare(ctx, s); err != nil || s.sync != nil {
 			return err
 		}
@@ -141,7 +143,7 @@ func (r *Reconciler) install(ctx context.Context, s *scope) error {
 		}
 		s.sync = no(bmov1alpha1.BadUserDataSecretReason, "Secret %s, which the virtual machine is to boot with, cannot be written: %s",
 			secret.Name, why)
-		return err
+		return fmt.Errorf("write Secret %s: %s", secret.Name, why)
 	}
 	s.complete = false // that was the disk before
 	return r.patchMachine(ctx, s, func(vm *virtv1.VirtualMachine) { *vm = *desired })
