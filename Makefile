@@ -49,7 +49,7 @@ API_TESTS := api conformance data hostclaim instances kubevirt machine model/ser
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e|tools/bench)(/|$$)
 
 # What docker-build calls the images and release names. IMAGE_DIGESTS are the digests to name
-# them by: cluster-api-provider-metal3=sha256:… hostclaim-manager=sha256:…
+# them by: cluster-api-provider-metal3=sha256:… hostclaim-manager=sha256:… kubevirt-manager=sha256:…
 IMAGE_PREFIX ?= localhost
 IMAGE_TAG ?= dev
 IMAGE_DIGESTS ?=

@@ -390,7 +390,16 @@ func hold(ctx context.Context, s *scene) error {
 	if err := s.reportsPower(ctx, claim, false); err != nil {
 		return fmt.Errorf("as annotation %s was set: %w", key, err)
 	}
-	if err := s.stays(ctx, s.hasStill(claim, before)); err != nil {
+	if err := s.stays(ctx, func(ctx context.Context) error {
+		now := &bmov1alpha1.HostClaim{}
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), now); err != nil {
+			return err
+		}
+		if now.Status.PoweredOn {
+			return fmt.Errorf("the machine is on again, and annotation %s holds it off", key)
+		}
+		return s.hasStill(claim, before)(ctx)
+	}); err != nil {
 		return err
 	}
 	if err := s.edit(ctx, claim, func() { delete(claim.Annotations, key) }); err != nil {

@@ -97,6 +97,9 @@ type Result struct {
 	Took    time.Duration
 }
 
+// ErrShowsSecret is returned by Start of a controller whose log has what is in a Secret.
+var ErrShowsSecret = errors.New("the controller prints what is in a Secret: keep secrets out of its log")
+
 // errSkip is returned by a case that does not apply to the controller.
 var errSkip = errors.New("not asked for")
 

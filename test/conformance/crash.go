@@ -107,7 +107,9 @@ func (s *scene) begun(ctx context.Context) error {
 
 // restart ends the controller, however it does, and starts it anew.
 func (s *scene) restart(ctx context.Context, c crash) error {
-	if err := s.stop(); err != nil {
+	if err := s.stop(); errors.Is(err, ErrShowsSecret) {
+		s.note(err)
+	} else if err != nil {
 		s.options.Log(err.Error())
 	}
 	s.proxy.reset(c)

@@ -43,7 +43,7 @@ import (
 //
 // Hosts are held without the fields on which no decision depends. Claims keep the names of
 // their field managers, by which another controller is noticed. Of HardwareData only those that
-// we published are held, since baremetal-operator keeps one for every server, and with a hash
+// were published for claims are held, since baremetal-operator keeps one for every server, and with a hash
 // instead of the hardware. Namespaces are held as metadata. Secrets are in no cache at all.
 //
 // Claims for another manager, by the label of --watch-filter, are not held. That a claim does
@@ -75,8 +75,8 @@ func watched(o Options) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{clusterv1.WatchLabel: o.WatchFilter})
 }
 
-// foreignFacts adds a cache of the names of all HardwareData that we did not
-// make. One of them may have the name under which the facts of a claim's host
+// foreignFacts adds a cache of the names of all HardwareData that was not
+// published for a claim. One of them may have the name under which the facts of a claim's host
 // are to be published, and when it goes, the claim is woken. There is one for
 // every server, so nothing but the name is held.
 func foreignFacts(mgr ctrl.Manager, o Options) (cache.Cache, error) {

@@ -92,7 +92,7 @@ func TestObjects(t *testing.T) {
 			tenant: example(nil),
 			want:   quota(corev1.ResourceList{"count/secrets": resource.MustParse("1000")}),
 		},
-		"a number of servers is a quota on claims, and on Secrets three for each and ten more": {
+		"a number of servers is a quota on claims, and on Secrets five for each and ten more": {
 			tenant: example(func(t *Tenant) { t.Servers = 20 }),
 			want: quota(corev1.ResourceList{
 				"count/hostclaims.metal3.io": resource.MustParse("20"), "count/secrets": resource.MustParse("110"),

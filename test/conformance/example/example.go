@@ -301,20 +301,30 @@ func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostCla
 	if err != nil {
 		return err
 	}
-	if why != "" {
-		for _, kind := range []string{bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition, infrav1.ReadyCondition} {
-			set(claim, kind, metav1.ConditionFalse, bmov1alpha1.BadUserDataSecretReason, why)
-		}
-		return nil
+	before, on := machine.DeepCopy(), claim.Spec.PoweredOn && !hostclass.HeldOff(claim)
+	if why == "" {
+		machine.Data = desiredData(claim, machine.Data, secret)
 	}
-	before := machine.DeepCopy()
-	on := claim.Spec.PoweredOn && !hostclass.HeldOff(claim)
-	machine.Data = next(claim, machine.Data, secret)
+	if machine.Data == nil {
+		machine.Data = map[string]string{}
+	}
 	machine.Data["on"] = strconv.FormatBool(on)
 	if err := r.Client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
 		return err
 	}
 	claim.Status.PoweredOn = on
+	report(claim, machine, why)
+	return nil
+}
+
+// report sets the conditions about the machine. Why is what keeps it from being as the claim wants it.
+func report(claim *bmov1alpha1.HostClaim, machine *corev1.ConfigMap, why string) {
+	if why != "" {
+		for _, kind := range []string{bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition, infrav1.ReadyCondition} {
+			set(claim, kind, metav1.ConditionFalse, bmov1alpha1.BadUserDataSecretReason, why)
+		}
+		return
+	}
 	set(claim, bmov1alpha1.SynchronizedCondition, metav1.ConditionTrue, bmov1alpha1.ConfigurationSyncedReason, "")
 	provisioned, available := metav1.ConditionFalse, metav1.ConditionTrue
 	if machine.Data["image"] != "" {
@@ -323,11 +333,10 @@ func (r *Reconciler) synchronize(ctx context.Context, claim *bmov1alpha1.HostCla
 	set(claim, bmov1alpha1.AvailableForProvisioningCondition, available, "Observed", "Whether the machine waits for an image")
 	set(claim, bmov1alpha1.ProvisionedCondition, provisioned, "Observed", "Whether the machine runs an image")
 	set(claim, infrav1.ReadyCondition, provisioned, "Observed", "Whether the machine runs an image")
-	return nil
 }
 
-// next is the data of a machine with the image that the claim wants, or without one.
-func next(claim *bmov1alpha1.HostClaim, before map[string]string, userData []byte) map[string]string {
+// desiredData is the data of a machine with the image that the claim wants, or without one.
+func desiredData(claim *bmov1alpha1.HostClaim, before map[string]string, userData []byte) map[string]string {
 	data := map[string]string{}
 	maps.Copy(data, before)
 	if rebuild := claim.Annotations[infrav1.RebuildAnnotation]; rebuild != "" && data["rebuild"] != rebuild {

@@ -36,6 +36,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/conformance"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/conformance/example"
 )
 
@@ -135,7 +136,7 @@ func TestProgramJudgesAControllerThatIsAProcess(t *testing.T) {
 	talks[7] = strings.Replace(talks[7], "env ", "env TALKS=yes ", 1)
 	table.Reset()
 	expect.Error(t, "does not keep the contract", program(t, append(talks, "--run", "^bind$")...).play(t.Context(), table))
-	expect.That(t, strings.Contains(table.String(), "prints what is in a Secret"), "%s", table)
+	expect.That(t, strings.Contains(table.String(), conformance.ErrShowsSecret.Error()), "%s", table)
 
 	// With parameters that it refuses, it answers nothing.
 	args[5] = `{"size":"boundless"}`
