@@ -92,7 +92,7 @@ func (s *releaseStory) make(t *testing.T) {
 	config, err := os.ReadFile(s.config)
 	expect.NoError(t, err)
 	// The hardened form, as docs/tenants-and-policies.md has it.
-	for _, file := range []string{"infrastructure-metal3/" + newRelease + "/infrastructure", "addon-hostclaim/" + newRelease + "/addon"} {
+	for _, file := range filesOfNewRelease() {
 		config = bytes.ReplaceAll(config, []byte(file+"-components.yaml"), []byte(file+"-components-hardened.yaml"))
 	}
 	for _, p := range []struct{ component, name, kind, folder, file string }{
@@ -105,6 +105,11 @@ func (s *releaseStory) make(t *testing.T) {
 		config = fmt.Appendf(config, "- {name: %s, type: %s, url: 'file://%s'}\n", p.name, p.kind, path)
 	}
 	expect.NoError(t, os.WriteFile(s.config, config, 0o600))
+}
+
+// filesOfNewRelease are those with the components of both managers, up to what tells one form from the other.
+func filesOfNewRelease() []string {
+	return []string{"infrastructure-metal3/" + newRelease + "/infrastructure", "addon-hostclaim/" + newRelease + "/addon"}
 }
 
 // writeProvider writes the release of another provider, from its source, and returns its components file.
@@ -285,7 +290,7 @@ func (s *releaseStory) documented(t *testing.T, on *side, heading string) (strin
 // installed lists what is on a side of the objects that the newer release has.
 func (s *releaseStory) installed(t *testing.T, on *side) (names []string) {
 	t.Helper()
-	for _, file := range []string{"infrastructure-metal3/" + newRelease + "/infrastructure", "addon-hostclaim/" + newRelease + "/addon"} {
+	for _, file := range filesOfNewRelease() {
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(s.config), file+"-components-hardened.yaml"))
 		expect.NoError(t, err)
 		objects, err := manifests.Process(text, nil)

@@ -20,7 +20,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +65,7 @@ func (f *flags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.prepare, "prepare", "", "command that readies the namespace of the environment variable NAMESPACE for claims")
 	to.StringVar(&f.claim, "claim", "", "what claims have beside the image, user data and class of the suite, JSON of a HostClaim")
 	to.StringVar(&f.unsatisfiable, "unsatisfiable-claim", "", "what a claim has that nothing satisfies, JSON of a HostClaim")
-	to.StringVar(&f.log, "log", "", "file to keep what the controller prints")
+	to.StringVar(&f.log, "log", os.DevNull, "file to keep what the controller prints")
 	to.StringVar(&f.run, "run", "", "regular expression of the cases to run; all by default")
 	to.DurationVar(&f.patience, "patience", 30*time.Second, "how long the controller may take for a step")
 	to.DurationVar(&f.stillness, "stillness", time.Second, "how long to watch for what must not happen")
@@ -193,7 +192,7 @@ func (f *flags) start(ctx context.Context, config *rest.Config) (err error) {
 	}, kubeconfig); err != nil {
 		return err
 	}
-	log, err := os.OpenFile(cmp.Or(f.log, os.DevNull), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(f.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}
