@@ -21,9 +21,6 @@ limitations under the License.
 package claims
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +30,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 const (
@@ -43,8 +41,6 @@ const (
 
 	// maxNameLength leaves room for the suffix of the published HardwareData.
 	maxNameLength = 253 - len(infrav1.HardwareDataSuffix)
-	// hashLength is the number of hex digits that keep two cut names apart.
-	hashLength = 8
 )
 
 // Owner identifies a Metal3Machine.
@@ -63,15 +59,7 @@ func OwnerOf(machine *infrav1.Metal3Machine) Owner {
 // Name returns the name of a new claim of the machine: the machine's own name,
 // cut and made unique by a hash where it is too long.
 func Name(machine string) string {
-	if len(machine) <= maxNameLength {
-		return machine
-	}
-	return machine[:maxNameLength-hashLength-1] + "-" + hashOf(machine)
-}
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])[:hashLength]
+	return text.Name(machine, maxNameLength)
 }
 
 // TemplateKind is how Cluster API writes the kind of our templates into what it makes

@@ -28,6 +28,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // Remote is a namespace of another cluster that holds the claim of a machine.
@@ -46,11 +47,19 @@ const (
 	PullSecretSuffix  = "-pullsecret"
 )
 
+// NameFor returns the name of a new claim of a machine; remote is its place in another cluster, nil for its own one.
+func NameFor(machine string, remote *Remote) string {
+	if remote != nil {
+		return RemoteName(machine, remote.Origin)
+	}
+	return Name(machine)
+}
+
 // RemoteName is the name of a new claim of the machine in another cluster. It
 // differs between machines of one name, which that cluster may see several of.
 func RemoteName(machine, origin string) string {
-	const longest = 253 - len(NetworkDataSuffix) - hashLength - 1
-	return strings.TrimRight(machine[:min(len(machine), longest)], "-.") + "-" + hashOf(origin)
+	const longest = 253 - len(NetworkDataSuffix) - text.HashLength - 1
+	return strings.TrimRight(machine[:min(len(machine), longest)], "-.") + "-" + text.Hash(origin)
 }
 
 // Copy is one secret of a machine that is copied next to its claim.

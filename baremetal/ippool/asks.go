@@ -24,12 +24,14 @@ limitations under the License.
 package ippool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // The families of addresses, by their names in a template.
@@ -69,7 +71,7 @@ func (a Ask) claimSuffix() string {
 	case networkInName.MatchString(a.Network):
 		return "-" + a.Name + "-" + a.Network
 	default:
-		return "-" + a.Name + "-" + hash(a.Network)
+		return "-" + a.Name + "-" + text.Hash(a.Network)
 	}
 }
 
@@ -248,13 +250,7 @@ func (p Pool) String() string {
 
 // newPool returns the pool with the defaults of the API filled in.
 func newPool(name, apiGroup, kind string) Pool {
-	if apiGroup == "" {
-		apiGroup = metal3Group
-	}
-	if kind == "" {
-		kind = metal3Kind
-	}
-	return Pool{Name: name, APIGroup: apiGroup, Kind: kind}
+	return Pool{Name: name, APIGroup: cmp.Or(apiGroup, metal3Group), Kind: cmp.Or(kind, metal3Kind)}
 }
 
 // ConflictError is that of a template which means two different pools by one name, although answers

@@ -35,14 +35,13 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 const (
 	// maxName is the limit of object names, maxLabel that of label values.
 	maxName  = 253
 	maxLabel = 63
-	// hashLength is the number of hex digits that keep two cut names apart.
-	hashLength = 8
 )
 
 // networkInName are the ids of networks that can be part of the name of an object.
@@ -59,7 +58,7 @@ type Request struct {
 
 // ClaimName returns the name of the claim for an address.
 func (r Request) ClaimName(ask Ask) string {
-	return cut(r.Holder+ask.claimSuffix(), maxName)
+	return text.Name(r.Holder+ask.claimSuffix(), maxName)
 }
 
 // IPClaim returns the claim on a pool of ip-address-manager, which is in the
@@ -68,10 +67,6 @@ func (r Request) IPClaim(ask Ask, state string) *ipamv1alpha1.IPClaim {
 	meta := r.meta(ask)
 	metav1.SetMetaDataAnnotation(&meta, infrav1.PoolStateAnnotation, state)
 	return &ipamv1alpha1.IPClaim{
-		TypeMeta: metav1.TypeMeta{
-			APIVersion: ipamv1alpha1.GroupVersion.String(),
-			Kind:       "IPClaim",
-		},
 		ObjectMeta: meta,
 		Spec: ipamv1alpha1.IPClaimSpec{
 			Pool: corev1.ObjectReference{Name: ask.Name, Namespace: r.Data.Namespace},
@@ -82,10 +77,6 @@ func (r Request) IPClaim(ask Ask, state string) *ipamv1alpha1.IPClaim {
 // IPAddressClaim returns the claim on any other pool.
 func (r Request) IPAddressClaim(ask Ask) *capipamv1.IPAddressClaim {
 	return &capipamv1.IPAddressClaim{
-		TypeMeta: metav1.TypeMeta{
-			APIVersion: capipamv1.GroupVersion.String(),
-			Kind:       "IPAddressClaim",
-		},
 		ObjectMeta: r.meta(ask),
 		Spec: capipamv1.IPAddressClaimSpec{
 			PoolRef: capipamv1.IPPoolReference{Name: ask.Name, Kind: ask.Kind, APIGroup: ask.APIGroup},
@@ -133,27 +124,13 @@ func (r Request) meta(ask Ask) metav1.ObjectMeta {
 		}},
 	}
 	if r.Holder != r.Data.Name { // the pool can give it the address that is preallocated for the host
-		metav1.SetMetaDataLabel(&meta, infrav1.DataNameLabel, cut(r.Data.Name, maxLabel))
-		metav1.SetMetaDataLabel(&meta, infrav1.PoolNameLabel, cut(ask.Name, maxLabel))
+		metav1.SetMetaDataLabel(&meta, infrav1.DataNameLabel, text.Name(r.Data.Name, maxLabel))
+		metav1.SetMetaDataLabel(&meta, infrav1.PoolNameLabel, text.Name(ask.Name, maxLabel))
 	}
 	if ask.Network != "" {
 		metav1.SetMetaDataAnnotation(&meta, infrav1.ClaimNetworkAnnotation, ask.Network)
 	}
 	return meta
-}
-
-// cut shortens a name that is too long; a hash of the whole keeps it unique.
-func cut(name string, limit int) string {
-	if len(name) <= limit {
-		return name
-	}
-	return name[:limit-hashLength-1] + "-" + hash(name)
-}
-
-// hash is short, and good for names.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])[:hashLength]
 }
 
 // Answer is what a claim reports about the pool that it asks.
@@ -224,7 +201,7 @@ func State(pool *ipamv1alpha1.IPPool) string {
 		fmt.Fprintf(holders, " %s=%s", holder, pool.Status.Allocations[holder])
 	}
 	spec := sha256.Sum256(fmt.Appendf(nil, "%s %d", pool.UID, pool.Generation))
-	return hex.EncodeToString(spec[:])[:2*hashLength] + "-" + hex.EncodeToString(holders.Sum(nil))[:2*hashLength]
+	return hex.EncodeToString(spec[:])[:2*text.HashLength] + "-" + hex.EncodeToString(holders.Sum(nil))[:2*text.HashLength]
 }
 
 // otherSpec reports whether two states are of pools that may answer differently: another pool of the

@@ -76,7 +76,6 @@ func TestClaims(t *testing.T) {
 		"an IPPool is asked by an IPClaim, which notes how the pool was then": {
 			got: request("nodes-0").IPClaim(first(newPool("pool", "", "")), "now"),
 			want: &ipamv1alpha1.IPClaim{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
 				ObjectMeta: noted(claimMeta("nodes-0-pool", map[string]string{"cluster": "a"}), "now"),
 				Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: "tenant"}},
 			},
@@ -84,7 +83,6 @@ func TestClaims(t *testing.T) {
 		"with addresses by host name, the claim has the name of the host and says whose it is": {
 			got: request("server").IPClaim(first(newPool("pool", "", "")), "now"),
 			want: &ipamv1alpha1.IPClaim{
-				TypeMeta: metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
 				ObjectMeta: noted(claimMeta("server-pool", map[string]string{
 					"cluster": "a", infrav1.DataNameLabel: "nodes-0", infrav1.PoolNameLabel: "pool",
 				}), "now"),
@@ -94,7 +92,6 @@ func TestClaims(t *testing.T) {
 		"a second network on the pool has a claim of its own, which names it": {
 			got: request("server").IPClaim(Ask{Pool: newPool("pool", "", ""), Network: "storage"}, "now"),
 			want: &ipamv1alpha1.IPClaim{
-				TypeMeta: metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
 				ObjectMeta: forNetwork("storage", noted(claimMeta("server-pool-storage", map[string]string{
 					"cluster": "a", infrav1.DataNameLabel: "nodes-0", infrav1.PoolNameLabel: "pool",
 				}), "now")),
@@ -104,7 +101,6 @@ func TestClaims(t *testing.T) {
 		"the id of a network that cannot be part of a name is hashed": {
 			got: request("nodes-0").IPAddressClaim(Ask{Pool: newPool("pool", "g", "K"), Network: "Storage_1"}),
 			want: &capipamv1.IPAddressClaim{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.cluster.x-k8s.io/v1beta2", Kind: "IPAddressClaim"},
 				ObjectMeta: forNetwork("Storage_1", claimMeta("nodes-0-pool-6e78c8d1", map[string]string{"cluster": "a"})),
 				Spec:       capipamv1.IPAddressClaimSpec{PoolRef: capipamv1.IPPoolReference{Name: "pool", Kind: "K", APIGroup: "g"}},
 			},
@@ -112,7 +108,6 @@ func TestClaims(t *testing.T) {
 		"every other pool is asked by an IPAddressClaim": {
 			got: request("nodes-0").IPAddressClaim(first(newPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool"))),
 			want: &capipamv1.IPAddressClaim{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.cluster.x-k8s.io/v1beta2", Kind: "IPAddressClaim"},
 				ObjectMeta: claimMeta("nodes-0-pool", map[string]string{"cluster": "a"}),
 				Spec: capipamv1.IPAddressClaimSpec{PoolRef: capipamv1.IPPoolReference{
 					Name: "pool", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io",

@@ -154,12 +154,12 @@ networkData:
 			expect.NoError(t, yaml.UnmarshalStrict([]byte(tc.spec), &spec))
 			got, err := Asks(spec, given)
 			expect.Equal(t, tc.want, got)
-			expect.Equal(t, tc.wantErr, text(err))
+			expect.Equal(t, tc.wantErr, textOf(err))
 		})
 	}
 }
 
-func text(err error) string {
+func textOf(err error) string {
 	if err == nil {
 		return ""
 	}

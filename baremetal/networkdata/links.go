@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
 )
 
 // defaultMTU is the MTU of a link whose template sets none.
@@ -110,32 +111,15 @@ func (r *renderer) bond(spec infrav1.NetworkDataLinkBond, macs map[string]string
 	l.set("bond_xmit_hash_policy", string(spec.BondXmitHashPolicy))
 	l.set("ethernet_mac_address", macs[spec.ID])
 	for _, parameter := range spec.Parameters {
-		value, err := scalar(parameter)
-		if err != nil {
-			r.fail(item("links.bonds", spec.ID), err)
+		if !templatecheck.Single(parameter) {
+			r.fail(item("links.bonds", spec.ID), TemplateError{
+				Problem: fmt.Sprintf("parameter %q is not a single value", parameter.Name), Remedy: "give it a number, a string or a boolean",
+			})
 			continue
 		}
-		l["bond_"+parameter.Name] = value
+		l["bond_"+parameter.Name] = json.RawMessage(parameter.Value.Raw) // numbers unrounded
 	}
 	return l
-}
-
-// scalar returns the value of a bond parameter as it is, numbers unrounded.
-func scalar(parameter infrav1.BondParameter) (json.RawMessage, error) {
-	var raw []byte
-	if parameter.Value != nil {
-		raw = parameter.Value.Raw
-	}
-	var value any
-	err := json.Unmarshal(raw, &value)
-	switch value.(type) {
-	case string, bool, float64:
-		return raw, err
-	}
-	return nil, TemplateError{
-		Problem: fmt.Sprintf("parameter %q is not a single value", parameter.Name),
-		Remedy:  "give it a number, a string or a boolean",
-	}
 }
 
 // vlan renders a VLAN. cloud-init insists on a MAC address; one that the

@@ -115,7 +115,7 @@ func nestedParameters(bonds []infrav1.NetworkDataLinkBond, path *field.Path) ite
 	return func(yield func(string) bool) {
 		for i, b := range bonds {
 			for j, p := range b.Parameters {
-				if !single(p) && !yield(fmt.Sprintf("%s: the value of option %q is no number, string or boolean: "+
+				if !Single(p) && !yield(fmt.Sprintf("%s: the value of option %q is no number, string or boolean: "+
 					"no network data is rendered until a new template gives it one",
 					path.Index(i).Child("parameters").Index(j).Child("value"), p.Name)) {
 					return
@@ -125,8 +125,8 @@ func nestedParameters(bonds []infrav1.NetworkDataLinkBond, path *field.Path) ite
 	}
 }
 
-// single reports whether the value of an option is a number, a string or a boolean.
-func single(p infrav1.BondParameter) bool {
+// Single reports whether the value of an option is a number, a string or a boolean.
+func Single(p infrav1.BondParameter) bool {
 	var parsed any
 	if p.Value != nil {
 		_ = json.Unmarshal(p.Value.Raw, &parsed)

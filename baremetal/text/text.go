@@ -20,6 +20,8 @@ limitations under the License.
 package text
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -137,4 +139,21 @@ func Printable(text string) string {
 		return r
 	}, text)
 	return strings.Join(strings.Fields(text), " ")
+}
+
+// HashLength is how many hex digits keep two names apart.
+const HashLength = 8
+
+// Name returns a name of an object, cut and made unique by a hash of the whole where it is longer than the limit.
+func Name(name string, limit int) string {
+	if len(name) <= limit {
+		return name
+	}
+	return name[:limit-HashLength-1] + "-" + Hash(name)
+}
+
+// Hash returns a short hash, in characters that names may have.
+func Hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])[:HashLength]
 }

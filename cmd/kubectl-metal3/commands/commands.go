@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"strings"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -90,8 +91,9 @@ func (o *options) command(use, short string, args cobra.PositionalArgs, do run) 
 func (o *options) pool() *cobra.Command {
 	by := "state"
 	cmd := o.command("pool", "Count the hosts by state, or by tenant, or list them", cobra.NoArgs, func(ctx context.Context, c clusters, _ []string) (result, error) {
-		hosts, unread := c.pool(ctx, o.allNamespaces)
-		rows := report.Hosts(hosts)
+		var hosts bmov1alpha1.BareMetalHostList
+		unread := c.servers().list(ctx, &hosts, "BareMetalHost", o.allNamespaces)
+		rows := report.Hosts(hosts.Items)
 		switch by {
 		case "state":
 			rows = report.ByState(rows)
@@ -111,8 +113,9 @@ func (o *options) pool() *cobra.Command {
 func (o *options) claims() *cobra.Command {
 	waiting := false
 	cmd := o.command("claims", "List HostClaims with what they wait for", cobra.NoArgs, func(ctx context.Context, c clusters, _ []string) (result, error) {
-		found, unread := c.claims(ctx, o.allNamespaces)
-		rows := report.Claims(found)
+		var found bmov1alpha1.HostClaimList
+		unread := c.servers().list(ctx, &found, "HostClaim", o.allNamespaces)
+		rows := report.Claims(found.Items)
 		if waiting {
 			rows = report.Waiting(rows)
 		}
@@ -144,8 +147,8 @@ func (o *options) why() *cobra.Command {
 			return result{}, fmt.Errorf("%s: write KIND/NAME, such as machine/demo-0", args[0])
 		}
 		if kindOf(kind) == "cluster" {
-			answers, err := c.whyCluster(ctx, name)
-			return whyResult(answers), err
+			root, machines, err := c.cluster(ctx, name)
+			return whyResult(report.WhyCluster(root, machines)), err
 		}
 		objects, err := c.from(ctx, kindOf(kind), name)
 		return whyResult([]report.Answer{report.Why(objects)}), err

@@ -91,20 +91,7 @@ func (c clusters) servers() side {
 	return c.own
 }
 
-// pool lists hosts, or tells why they cannot be listed.
-func (c clusters) pool(ctx context.Context, all bool) ([]bmov1alpha1.BareMetalHost, []report.Link) {
-	var hosts bmov1alpha1.BareMetalHostList
-	unread := c.servers().list(ctx, &hosts, "BareMetalHost", all)
-	return hosts.Items, unread
-}
-
-// claims lists claims, or tells why they cannot be listed.
-func (c clusters) claims(ctx context.Context, all bool) ([]bmov1alpha1.HostClaim, []report.Link) {
-	var found bmov1alpha1.HostClaimList
-	unread := c.servers().list(ctx, &found, "HostClaim", all)
-	return found.Items, unread
-}
-
+// list lists objects of the namespace or of all, or tells why they cannot be listed.
 func (s side) list(ctx context.Context, into client.ObjectList, kind string, all bool) []report.Link {
 	namespace := s.namespace
 	if all {
@@ -257,15 +244,6 @@ func (c clusters) cluster(ctx context.Context, name string) (report.Link, []repo
 		root.Children = append(root.Children, o.Tree()...)
 	}
 	return root, objects, nil
-}
-
-// whyCluster answers for the Cluster, or for each of its machines that waits.
-func (c clusters) whyCluster(ctx context.Context, name string) ([]report.Answer, error) {
-	root, machines, err := c.cluster(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return report.WhyCluster(root, machines), nil
 }
 
 // preflight reads the clusters of CAPM3 of the namespace, or of all, each with what is in its namespace; only one if it is

@@ -22,6 +22,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -42,9 +43,9 @@ type Station struct {
 // Stations returns the way of a machine from its creation to its Node.
 func Stations(o Objects) []Station {
 	stations := []Station{
-		{Name: "Machine created", At: created(o.Machine), Source: "Machine"},
+		{Name: "Machine created", At: known(ptr.Deref(o.Machine, clusterv1.Machine{}).CreationTimestamp), Source: "Machine"},
 		turned("Bootstrap data ready", "Machine", machineConditions(o), clusterv1.BootstrapConfigReadyCondition),
-		{Name: "HostClaim created", At: created(o.Claim), Source: "HostClaim"},
+		{Name: "HostClaim created", At: known(ptr.Deref(o.Claim, bmov1alpha1.HostClaim{}).CreationTimestamp), Source: "HostClaim"},
 		o.bound(),
 		turned("Data rendered", "Metal3Machine", metal3Conditions(o), infrav1.Metal3DataReadyCondition),
 		o.imageBegun(),
@@ -110,35 +111,14 @@ func turned(name, source string, conditions []metav1.Condition, kind string) Sta
 	return s
 }
 
-func created[T interface {
-	comparable
-	metav1.Object
-}](o T,
-) *metav1.Time {
-	var none T
-	if o == none {
-		return nil
-	}
-	return known(o.GetCreationTimestamp())
-}
-
 func machineConditions(o Objects) []metav1.Condition {
-	if o.Machine == nil {
-		return nil
-	}
-	return o.Machine.Status.Conditions
+	return ptr.Deref(o.Machine, clusterv1.Machine{}).Status.Conditions
 }
 
 func metal3Conditions(o Objects) []metav1.Condition {
-	if o.Metal3Machine == nil {
-		return nil
-	}
-	return o.Metal3Machine.Status.Conditions
+	return ptr.Deref(o.Metal3Machine, infrav1.Metal3Machine{}).Status.Conditions
 }
 
 func claimConditions(o Objects) []metav1.Condition {
-	if o.Claim == nil {
-		return nil
-	}
-	return o.Claim.Status.Conditions
+	return ptr.Deref(o.Claim, bmov1alpha1.HostClaim{}).Status.Conditions
 }

@@ -45,6 +45,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -69,7 +70,7 @@ type Reconciler struct {
 	// Recorder emits events.
 	Recorder events.EventRecorder
 	// Remote are the connections to the clusters that hold the hosts.
-	Remote Remote
+	Remote hostclaims.Connections
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// WatchFilter restricts the controller to objects with this value of the
@@ -99,9 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || !found {
 		return ctrl.Result{}, err
 	}
-	if s.owner != nil {
-		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.owner)))
-	}
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.owner)))
 	switch held := controllerutil.ContainsFinalizer(s.infra, infrav1.ClusterFinalizer); {
 	case !held && !s.infra.DeletionTimestamp.IsZero():
 		return ctrl.Result{}, nil // nothing was ever done for it, or all is undone

@@ -93,6 +93,8 @@ func (c *connections) Site(_ remote.User, ref identity.Ref) (remote.Site, *ident
 	return remote.Site{}, c.answer
 }
 
+func (c *connections) Bind(remote.User, string) {}
+
 func (c *connections) Release(remote.User) { c.freed++ }
 
 func (c *connections) Source(string, func(context.Context, types.NamespacedName) []ctrl.Request) source.Source {
@@ -166,7 +168,10 @@ func (w *world) settle() (*infrav1.Metal3Cluster, error) {
 
 // machineOf is a Machine of the Cluster.
 func machineOf(cluster string) *clusterv1.Machine {
-	return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: cluster}}
+	return &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
+		Spec:       clusterv1.MachineSpec{ClusterName: cluster},
+	}
 }
 
 // ours is a Metal3Machine of Cluster a.

@@ -122,7 +122,7 @@ func summary(s *scope, infrastructure metav1.Condition) metav1.Condition {
 func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	log := ctrl.LoggerFrom(ctx)
 	if before, after := s.before.Status.FailureDomains, s.infra.Status.FailureDomains; !reflect.DeepEqual(before, after) {
-		log.Info("Published failure domains", "failureDomains", namesOf(after))
+		log.Info("Published failure domains", "failureDomains", after)
 	}
 	if ptr.Deref(s.infra.Status.Initialization.Provisioned, false) && !ptr.Deref(s.before.Status.Initialization.Provisioned, false) {
 		log.Info("Control plane endpoint is known, machines may be created")
@@ -132,12 +132,4 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	if is != nil && is.Status == metav1.ConditionFalse && is.Reason != infrav1.IdentityConnectingReason && is.Reason != was {
 		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, is.Reason, "Connect", "%s", is.Message)
 	}
-}
-
-func namesOf(domains []clusterv1.FailureDomain) []string {
-	names := make([]string, 0, len(domains))
-	for _, domain := range domains {
-		names = append(names, domain.Name)
-	}
-	return names
 }

@@ -212,27 +212,6 @@ func TestLog(t *testing.T) {
 	expect.Equal(t, want, got)
 }
 
-func TestClusterToInfra(t *testing.T) {
-	cluster := func(group, kind string) *clusterv1.Cluster {
-		return &clusterv1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "a"},
-			Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: group, Kind: kind, Name: "a-infra",
-			}},
-		}
-	}
-	if got := clusterToInfra(t.Context(), cluster("infrastructure.cluster.x-k8s.io", "Metal3Cluster")); len(got) != 1 ||
-		got[0].Namespace != "tenant-a" || got[0].Name != "a-infra" {
-		t.Errorf("requests are %v", got)
-	}
-	if got := clusterToInfra(t.Context(), cluster("infrastructure.cluster.x-k8s.io", "OtherCluster")); len(got) != 0 {
-		t.Errorf("the infrastructure of another provider is asked for: %v", got)
-	}
-	if got := clusterToInfra(t.Context(), &clusterv1.Machine{}); len(got) != 0 {
-		t.Errorf("a Machine is taken for a Cluster: %v", got)
-	}
-}
-
 // TestV1Beta1Conditions shows what clients of v1beta1 see.
 func TestV1Beta1Conditions(t *testing.T) {
 	s := given(func(*scope) {})

@@ -21,40 +21,29 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
-
-// Remote are the connections to the clusters that hold the hosts.
-type Remote interface {
-	// Site is the connection of a user, or why there is none. It never waits.
-	Site(user remote.User, ref identity.Ref) (remote.Site, *identity.Problem)
-	// Release gives the connection of a user up.
-	Release(user remote.User)
-	// Source wakes a controller for users of a kind.
-	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
-}
 
 // SetupWithManager starts the controller. Its Cluster wakes it, for the owner
 // reference, the pause and the endpoint, and so do machines that go away and the
 // connection to the cluster that holds the hosts.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
+	toInfra := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind(kind), r.Client, &infrav1.Metal3Cluster{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("metal3cluster").
 		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(filter)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterToInfra)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfra)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), builder.WithPredicates(watch.Gone())).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), builder.WithPredicates(watch.Gone())).
 		WatchesRawSource(r.Remote.Source(kind, self)).
@@ -67,34 +56,8 @@ func self(_ context.Context, infra types.NamespacedName) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: infra}}
 }
 
-// clusterToInfra maps a Cluster to its Metal3Cluster.
-func clusterToInfra(_ context.Context, o client.Object) []ctrl.Request {
-	cluster, ok := o.(*clusterv1.Cluster)
-	if !ok {
-		return nil
-	}
-	ref := cluster.Spec.InfrastructureRef
-	if ref.APIGroup != infrav1.GroupName || ref.Kind != kind {
-		return nil
-	}
-	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name}}}
-}
-
-// machineToInfra maps a machine to the Metal3Cluster of its Cluster.
+// machineToInfra maps a machine to the Metal3Cluster of its Cluster, by the label that Cluster API puts on all of them.
 func (r *Reconciler) machineToInfra(ctx context.Context, o client.Object) []ctrl.Request {
-	name := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if machine, ok := o.(*clusterv1.Machine); ok {
-		name = machine.Spec.ClusterName
-	}
-	cluster := &clusterv1.Cluster{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: name}, cluster); err != nil {
-		return r.orphans(ctx, o.GetNamespace(), name)
-	}
-	return clusterToInfra(ctx, cluster)
-}
-
-// orphans lists the Metal3Clusters that carry the name of a Cluster which does
-// not exist any more.
-func (r *Reconciler) orphans(ctx context.Context, namespace, name string) []ctrl.Request {
-	return watch.RequestsFor(ctx, r.Client, &infrav1.Metal3ClusterList{}, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
+	return watch.RequestsFor(ctx, r.Client, &infrav1.Metal3ClusterList{}, client.InNamespace(o.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetLabels()[clusterv1.ClusterNameLabel]})
 }

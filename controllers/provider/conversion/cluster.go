@@ -112,9 +112,6 @@ func failureDomainsUp(in map[string]v1beta1.FailureDomain) []clusterv1.FailureDo
 }
 
 func failureDomainsDown(in []clusterv1.FailureDomain) map[string]v1beta1.FailureDomain {
-	if len(in) == 0 {
-		return nil
-	}
 	out := map[string]v1beta1.FailureDomain{}
 	for _, domain := range in {
 		out[domain.Name] = v1beta1.FailureDomain{ControlPlane: domain.ControlPlane, Attributes: domain.Attributes}

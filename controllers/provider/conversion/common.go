@@ -18,6 +18,7 @@ package conversion
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/api/v1beta1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -38,10 +39,7 @@ func refDown(in *infrav1.Metal3ObjectRef) *v1beta1.ObjectReference {
 }
 
 func conditionsUp(in *v1beta1.V1Beta2Status) []metav1.Condition {
-	if in == nil {
-		return nil
-	}
-	return in.Conditions
+	return ptr.Deref(in, v1beta1.V1Beta2Status{}).Conditions
 }
 
 func conditionsDown(in []metav1.Condition) *v1beta1.V1Beta2Status {

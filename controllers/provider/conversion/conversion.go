@@ -24,92 +24,45 @@ package conversion
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/api/v1beta1"
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Kind converts the objects of one kind, but their metadata, which are the same in both versions.
-type Kind[Hub, Spoke client.Object] struct {
-	up   func(Spoke, Hub)
-	down func(Hub, Spoke)
+// SetupWithManager registers the conversions of all kinds.
+func SetupWithManager(mgr ctrl.Manager) error {
+	return errors.Join(
+		register(mgr, clusterUp, clusterDown),
+		register(mgr, clusterTemplateUp, clusterTemplateDown),
+		register(mgr, machineUp, machineDown),
+		register(mgr, machineTemplateUp, machineTemplateDown),
+		register(mgr, dataTemplateUp, dataTemplateDown),
+		register(mgr, dataClaimUp, dataClaimDown),
+		register(mgr, dataUp, dataDown),
+		register(mgr, remediationUp, remediationDown),
+		register(mgr, remediationTemplateUp, remediationTemplateDown))
 }
 
-// Cluster converts Metal3Clusters.
-func Cluster() Kind[*infrav1.Metal3Cluster, *v1beta1.Metal3Cluster] {
-	return Kind[*infrav1.Metal3Cluster, *v1beta1.Metal3Cluster]{clusterUp, clusterDown}
-}
-
-// ClusterTemplate converts Metal3ClusterTemplates.
-func ClusterTemplate() Kind[*infrav1.Metal3ClusterTemplate, *v1beta1.Metal3ClusterTemplate] {
-	return Kind[*infrav1.Metal3ClusterTemplate, *v1beta1.Metal3ClusterTemplate]{clusterTemplateUp, clusterTemplateDown}
-}
-
-// Machine converts Metal3Machines.
-func Machine() Kind[*infrav1.Metal3Machine, *v1beta1.Metal3Machine] {
-	return Kind[*infrav1.Metal3Machine, *v1beta1.Metal3Machine]{machineUp, machineDown}
-}
-
-// MachineTemplate converts Metal3MachineTemplates.
-func MachineTemplate() Kind[*infrav1.Metal3MachineTemplate, *v1beta1.Metal3MachineTemplate] {
-	return Kind[*infrav1.Metal3MachineTemplate, *v1beta1.Metal3MachineTemplate]{machineTemplateUp, machineTemplateDown}
-}
-
-// DataTemplate converts Metal3DataTemplates.
-func DataTemplate() Kind[*infrav1.Metal3DataTemplate, *v1beta1.Metal3DataTemplate] {
-	return Kind[*infrav1.Metal3DataTemplate, *v1beta1.Metal3DataTemplate]{dataTemplateUp, dataTemplateDown}
-}
-
-// DataClaim converts Metal3DataClaims.
-func DataClaim() Kind[*infrav1.Metal3DataClaim, *v1beta1.Metal3DataClaim] {
-	return Kind[*infrav1.Metal3DataClaim, *v1beta1.Metal3DataClaim]{dataClaimUp, dataClaimDown}
-}
-
-// Data converts Metal3Datas.
-func Data() Kind[*infrav1.Metal3Data, *v1beta1.Metal3Data] {
-	return Kind[*infrav1.Metal3Data, *v1beta1.Metal3Data]{dataUp, dataDown}
-}
-
-// Remediation converts Metal3Remediations.
-func Remediation() Kind[*infrav1.Metal3Remediation, *v1beta1.Metal3Remediation] {
-	return Kind[*infrav1.Metal3Remediation, *v1beta1.Metal3Remediation]{remediationUp, remediationDown}
-}
-
-// RemediationTemplate converts Metal3RemediationTemplates.
-func RemediationTemplate() Kind[*infrav1.Metal3RemediationTemplate, *v1beta1.Metal3RemediationTemplate] {
-	return Kind[*infrav1.Metal3RemediationTemplate, *v1beta1.Metal3RemediationTemplate]{remediationTemplateUp, remediationTemplateDown}
-}
-
-// Hub is an empty object of v1beta2.
-func (k Kind[Hub, Spoke]) Hub() Hub {
+// register serves the conversions of one kind. Its functions convert all but the metadata, which are the same
+// in both versions.
+func register[Hub, Spoke client.Object](mgr ctrl.Manager, up func(Spoke, Hub), down func(Hub, Spoke)) error {
 	var hub Hub
-	return blank(hub)
-}
-
-// Converter is what the conversion webhook calls.
-func (k Kind[Hub, Spoke]) Converter() func(*runtime.Scheme) (conversion.Converter, error) {
 	var spoke Spoke
-	return conversion.NewHubSpokeConverter(k.Hub(), conversion.NewSpokeConverter(blank(spoke), k.Down, k.Up))
-}
-
-// Up converts from v1beta1.
-func (k Kind[Hub, Spoke]) Up(_ context.Context, spoke Spoke, hub Hub) error {
-	return convert(spoke, hub, k.up, k.down)
-}
-
-// Down converts to v1beta1.
-func (k Kind[Hub, Spoke]) Down(_ context.Context, hub Hub, spoke Spoke) error {
-	return convert(hub, spoke, k.down, k.up)
+	converter := conversion.NewHubSpokeConverter(blank(hub), conversion.NewSpokeConverter(blank(spoke),
+		func(_ context.Context, hub Hub, spoke Spoke) error { return convert(hub, spoke, down, up) },
+		func(_ context.Context, spoke Spoke, hub Hub) error { return convert(spoke, hub, up, down) }))
+	if err := ctrl.NewWebhookManagedBy(mgr, blank(hub)).WithConverter(converter).Complete(); err != nil {
+		return fmt.Errorf("conversion of %T: %w", hub, err)
+	}
+	return nil
 }
 
 // convert makes to from from. It takes the annotation off from, as the functions of Cluster API do.

@@ -98,9 +98,6 @@ func indexesUp(in map[string]int32) []infrav1.DataIndex {
 }
 
 func indexesDown(in []infrav1.DataIndex) map[string]int32 {
-	if len(in) == 0 {
-		return nil
-	}
 	out := map[string]int32{}
 	for _, index := range in {
 		out[index.Name] = ptr.Deref(index.Index, 0)

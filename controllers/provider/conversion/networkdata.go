@@ -115,9 +115,6 @@ func parametersUp(in map[string]apiextensionsv1.JSON) []infrav1.BondParameter {
 }
 
 func parametersDown(in []infrav1.BondParameter) map[string]apiextensionsv1.JSON {
-	if len(in) == 0 {
-		return nil
-	}
 	out := map[string]apiextensionsv1.JSON{}
 	for _, parameter := range in {
 		out[parameter.Name] = ptr.Deref(parameter.Value, apiextensionsv1.JSON{Raw: []byte("null")})

@@ -239,9 +239,16 @@ func (r *Reconciler) releaseClaims(ctx context.Context, s *scope) error {
 	return failed
 }
 
-// availability checks whether a kind may be read from the cache.
+// availability checks whether the kinds of an address management may be read from the cache.
 type availability interface {
-	Available(ctx context.Context, object client.Object) (bool, error)
+	Available(ctx context.Context) (bool, error)
+}
+
+func (r *Reconciler) served(ctx context.Context, metal3 bool) (bool, error) {
+	if metal3 {
+		return r.metal3IPAM.Available(ctx)
+	}
+	return r.otherIPAM.Available(ctx)
 }
 
 // addressClaim is a claim that a Metal3Data holds in one of the two address management APIs: an IPClaim of
@@ -283,8 +290,8 @@ func find(claims []addressClaim, data types.UID, ask ippool.Ask) (addressClaim, 
 func (r *Reconciler) heldClaims(ctx context.Context, data types.NamespacedName) ([]addressClaim, error) {
 	var claims []addressClaim
 	for _, metal3 := range []bool{true, false} {
-		kind, list := claimKind(metal3)
-		available, err := r.kinds.Available(ctx, kind)
+		_, list := claimKind(metal3)
+		available, err := r.served(ctx, metal3)
 		if err != nil {
 			return nil, err
 		}
@@ -321,7 +328,7 @@ func items(ctx context.Context, reader client.Reader, list client.ObjectList, op
 func (r *Reconciler) observeAddress(ctx context.Context, request ippool.Request, ask ippool.Ask, held []addressClaim) (ippool.Observed, error) {
 	observed := ippool.Observed{Ask: ask, Namespace: request.Data.Namespace, ClaimName: request.ClaimName(ask)}
 	kind, _ := claimKind(ask.Metal3())
-	available, err := r.kinds.Available(ctx, kind)
+	available, err := r.served(ctx, ask.Metal3())
 	if err != nil || !available {
 		observed.APIMissing = err == nil
 		return observed, err
@@ -348,10 +355,7 @@ func (r *Reconciler) observeAddress(ctx context.Context, request ippool.Request,
 // number of its addresses. Without a UID there is none.
 func (r *Reconciler) readPool(ctx context.Context, namespace string, of ippool.Pool) (*ipamv1alpha1.IPPool, error) {
 	pool := &ipamv1alpha1.IPPool{}
-	available, err := r.kinds.Available(ctx, pool)
-	if err == nil && available {
-		_, err = read(ctx, r.Client, pool, client.ObjectKey{Namespace: namespace, Name: of.Name}, client.UnsafeDisableDeepCopy)
-	}
+	_, err := read(ctx, r.Client, pool, client.ObjectKey{Namespace: namespace, Name: of.Name}, client.UnsafeDisableDeepCopy)
 	return pool, err
 }
 

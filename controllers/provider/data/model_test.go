@@ -141,17 +141,14 @@ func (w *model) controller(servers hosts, byHostName bool) {
 	w.controllers = append(w.controllers, &Reconciler{
 		Client: cache, Live: live, Hosts: servers, Secrets: secretwatch.New(nil), Metrics: metrics,
 		Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, ClaimsByHostName: byHostName,
-		kinds: metal3Only{},
+		metal3IPAM: served(true), otherIPAM: served(false),
 	})
 }
 
-// metal3Only is a cluster with no other address management than that of Metal3.
-type metal3Only struct{}
+// served reports whether an address management is there.
+type served bool
 
-func (metal3Only) Available(_ context.Context, o client.Object) (bool, error) {
-	_, other := o.(*capipamv1.IPAddressClaim)
-	return !other, nil
-}
+func (s served) Available(context.Context) (bool, error) { return bool(s), nil }
 
 // hosts give every machine a server: the same one for all of a place if byHost is set, else one
 // of its own.

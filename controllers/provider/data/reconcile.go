@@ -95,8 +95,8 @@ type Reconciler struct {
 	// hold addresses for it in advance.
 	ClaimsByHostName bool
 
-	// kinds is set by SetupWithManager.
-	kinds availability
+	// metal3IPAM and otherIPAM are the two address managements; set by SetupWithManager.
+	metal3IPAM, otherIPAM availability
 }
 
 // scope holds what one pass knows about one Metal3Data. It holds facts only. A

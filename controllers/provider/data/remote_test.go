@@ -77,8 +77,8 @@ func TestRemoteWordsAreNotShown(t *testing.T) {
 	expect.NoError(t, err)
 	r := &Reconciler{
 		Client: cached, Live: cached, Secrets: secretwatch.New(nil), Metrics: metrics, Recorder: recorder, Clock: clock.RealClock{},
-		Hosts: hostclaims.Clients{Client: cached, Remote: site{to: remote.NewSite(target, hostile, hostile)}},
-		kinds: metal3Only{},
+		Hosts:      hostclaims.Clients{Client: cached, Remote: site{to: remote.NewSite(target, hostile, hostile)}},
+		metal3IPAM: served(true), otherIPAM: served(false),
 	}
 	var shown []string
 	log := funcr.New(func(prefix, args string) { shown = append(shown, prefix+args) }, funcr.Options{Verbosity: 10})

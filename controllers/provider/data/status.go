@@ -19,6 +19,7 @@ package data
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -104,14 +105,11 @@ func readiness(s *scope, wait conditions.Wait, err error) metav1.Condition {
 
 // mendable reports whether a user has to change something.
 func mendable(reason string) bool {
-	switch reason {
-	case infrav1.PoolNotFoundReason, infrav1.PoolAPIMissingReason, infrav1.AddressUnavailableReason, infrav1.InterfaceNotFoundReason,
+	return slices.Contains([]string{
+		infrav1.PoolNotFoundReason, infrav1.PoolAPIMissingReason, infrav1.AddressUnavailableReason, infrav1.InterfaceNotFoundReason,
 		infrav1.RenderingFailedReason, infrav1.TemplateNotFoundReason, infrav1.SecretsForbiddenReason,
-		infrav1.SecretNameTakenReason, infrav1.InvalidConfigurationReason:
-		return true
-	default:
-		return false
-	}
+		infrav1.SecretNameTakenReason, infrav1.InvalidConfigurationReason,
+	}, reason)
 }
 
 // Metrics are the measurements of the Metal3Data controller.

@@ -177,10 +177,9 @@ func TestIndexes(t *testing.T) {
 	want := [][]string{{"claim"}, {"machine"}, {"a", "b"}, {infrav1.PoolNotFoundReason}}
 	expect.Equal(t, want, got)
 	empty := &infrav1.Metal3Data{}
-	for _, keys := range [][]string{claimOf(empty), machineOf(empty), secretsOf(empty)} {
-		if len(keys) > 0 {
+	for _, keys := range [][]string{claimOf(empty), machineOf(empty), secretsOf(empty), reasonOf(empty)} {
+		if strings.Join(keys, "") != "" { // watch.Index drops the empty ones
 			t.Errorf("an empty one has keys %v", keys)
 		}
 	}
-	expect.Equal(t, []string{""}, reasonOf(empty))
 }

@@ -20,7 +20,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -30,7 +29,9 @@ import (
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -84,8 +85,6 @@ type HostReader interface {
 func (r *Reconciler) SetupWithManager(
 	ctx context.Context, mgr ctrl.Manager, local *watch.Kinds, connections *remote.Registry, options controller.Options,
 ) error {
-	kinds := servedKinds{}
-	r.kinds = kinds
 	log := ctrl.LoggerFrom(ctx)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("metal3data").
@@ -108,7 +107,7 @@ func (r *Reconciler) SetupWithManager(
 		local.Watch(ctx, c,
 			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, toConsumer),
 			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, toConsumer)),
-		r.watchPools(ctx, mgr, c, kinds))
+		r.watchPools(ctx, mgr, c))
 }
 
 // Names of the field indexes on Metal3Datas. The one by template belongs to the
@@ -117,7 +116,7 @@ const (
 	byClaim   = "spec.claim.name"
 	byMachine = "hostclaim.metal3machine" // name of the Metal3Machine among the owners
 	bySecret  = "hostclaim.secret"        // names of the rendered secrets
-	byReason  = "hostclaim.reason"        // reason why it is not ready; empty before the first report
+	byReason  = "hostclaim.reason"        // reason why it is not ready, once that is reported
 )
 
 // dataKind is the kind that owns what this package makes.
@@ -136,17 +135,12 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func claimOf(data *infrav1.Metal3Data) []string {
-	if data.Spec.Claim == nil || data.Spec.Claim.Name == "" {
-		return nil
-	}
-	return []string{data.Spec.Claim.Name}
+	return []string{ptr.Deref(data.Spec.Claim, infrav1.Metal3ObjectRef{}).Name}
 }
 
 func machineOf(data *infrav1.Metal3Data) []string {
-	if owner, found := machineOwner(data); found {
-		return []string{owner.Name}
-	}
-	return nil
+	owner, _ := machineOwner(data)
+	return []string{owner.Name}
 }
 
 // machineOwner is the reference to the Metal3Machine.
@@ -171,14 +165,10 @@ func secretsOf(data *infrav1.Metal3Data) []string {
 
 func reasonOf(data *infrav1.Metal3Data) []string {
 	ready := conditions.Get(data, infrav1.ReadyCondition)
-	switch {
-	case ready == nil:
-		return []string{""}
-	case ready.Status == metav1.ConditionTrue:
+	if ready == nil || ready.Status == metav1.ConditionTrue {
 		return nil
-	default:
-		return []string{ready.Reason}
 	}
+	return []string{ready.Reason}
 }
 
 // wake wakes the Metal3Datas that the options select.
@@ -227,13 +217,6 @@ func (r *Reconciler) waitingForAddress(ctx context.Context, o client.Object) []c
 // refused are those that a pool has refused an address: it looks at no claim twice, and may have
 // refused it for something else than a want of addresses, so any change of it is worth another try.
 func (r *Reconciler) refused(ctx context.Context, pool client.Object) []ctrl.Request {
-	served, err := r.kinds.Available(ctx, &ipamv1alpha1.IPClaim{})
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an event of their pool is lost", "pool", klog.KObj(pool))
-	}
-	if !served {
-		return nil
-	}
 	return watch.RequestsFrom(ctx, r.Client, &ipamv1alpha1.IPClaimList{}, func(claim *ipamv1alpha1.IPClaim) []ctrl.Request {
 		return toOwner(ctx, claim)
 	}, by(pool.GetNamespace(), byRefusal, pool.GetName())...)
@@ -243,33 +226,23 @@ func (r *Reconciler) refused(ctx context.Context, pool client.Object) []ctrl.Req
 // they came, for whom there is room once a claim is answered. Those with a claim out are woken by its
 // answer.
 func (r *Reconciler) nextInTurn(ctx context.Context, answered client.Object) []ctrl.Request {
-	var waiting []*infrav1.Metal3Data
-	for _, reason := range []string{"", infrav1.WaitingForAddressesReason} {
-		var some infrav1.Metal3DataList
-		if err := r.Client.List(ctx, &some, append(by(answered.GetNamespace(), byReason, reason), client.UnsafeDisableDeepCopy)...); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Metal3Datas cannot be listed, an answer to a claim is lost", "claim", klog.KObj(answered))
-		}
-		for i := range some.Items {
-			waiting = append(waiting, &some.Items[i])
-		}
-	}
+	var held infrav1.Metal3DataList
+	options := append(by(answered.GetNamespace(), byReason, infrav1.WaitingForAddressesReason), client.UnsafeDisableDeepCopy)
 	claims, err := unanswered(ctx, r.Client, answered.GetNamespace(), ippool.PoolOf(answered), r.Clock.Now())
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an answer to one is lost", "claim", klog.KObj(answered))
+	if err = errors.Join(err, r.Client.List(ctx, &held, options...)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Objects cannot be listed, an answer to a claim is lost", "claim", klog.KObj(answered))
 	}
-	asking := map[string]bool{}
+	asking := sets.New[string]()
 	for _, claim := range claims {
-		for _, name := range ownerNames(claim) {
-			asking[name] = true
-		}
+		asking.Insert(ownerNames(claim)...)
 	}
-	waiting = slices.DeleteFunc(waiting, func(data *infrav1.Metal3Data) bool { return asking[data.Name] })
-	slices.SortFunc(waiting, func(a, b *infrav1.Metal3Data) int {
+	next := slices.DeleteFunc(held.Items, func(data infrav1.Metal3Data) bool { return asking.Has(data.Name) })
+	slices.SortFunc(next, func(a, b infrav1.Metal3Data) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	var woken []ctrl.Request
-	for i := range min(len(waiting), max(0, ippool.MaxUnanswered-len(claims))) {
-		woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(waiting[i])})
+	for i := range min(len(next), max(0, ippool.MaxUnanswered-len(claims))) {
+		woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&next[i])})
 	}
 	return woken
 }
@@ -324,43 +297,28 @@ const (
 	byRefusal    = "hostclaim.refusal"
 )
 
-// servedKinds are the kinds that are watched when they are served, each for itself.
-type servedKinds map[reflect.Type]*watch.Kinds
-
 // trigger is which events of an object matter, and whom they wake.
 type trigger struct {
 	matters predicate.Funcs
 	wakes   handler.MapFunc
 }
 
-// watchPools wakes the controller for events of each kind of address management that is served, now or later.
-func (r *Reconciler) watchPools(ctx context.Context, mgr manager.Manager, c controller.Controller, served servedKinds) error {
-	add := func(object client.Object, index func(context.Context, client.FieldIndexer) error, triggers []trigger) error {
-		kinds := watch.NewKinds(mgr, index, object)
-		served[reflect.TypeOf(object)] = kinds
-		var sources []source.Source
+// watchPools wakes the controller for events of each address management that is served, now or later.
+func (r *Reconciler) watchPools(ctx context.Context, mgr manager.Manager, c controller.Controller) error {
+	sources := func(object client.Object, triggers []trigger) (all []source.Source) {
 		for _, t := range triggers {
-			sources = append(sources, source.Kind[client.Object](mgr.GetCache(), object, handler.EnqueueRequestsFromMapFunc(t.wakes), t.matters))
+			all = append(all, source.Kind[client.Object](mgr.GetCache(), object, handler.EnqueueRequestsFromMapFunc(t.wakes), t.matters))
 		}
-		return kinds.Watch(ctx, c, sources...)
+		return all
 	}
-	ipClaim, ipAddressClaim := &ipamv1alpha1.IPClaim{}, &capipamv1.IPAddressClaim{}
+	ipClaim, ipPool, ipAddressClaim := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPPool{}, &capipamv1.IPAddressClaim{}
 	claims, pools := onClaim(r.waitingForAddress, r.nextInTurn), onPool(r.waitingForAddress, r.refused, r.withUnfitAddress)
-	unindexed := func(context.Context, client.FieldIndexer) error { return nil }
+	metal3, other := watch.NewKinds(mgr, indexClaims(ipClaim), ipClaim, ipPool), watch.NewKinds(mgr, indexClaims(ipAddressClaim), ipAddressClaim)
+	r.metal3IPAM, r.otherIPAM = metal3, other
 	return errors.Join(
-		add(ipClaim, indexClaims(ipClaim), claims),
-		add(ipAddressClaim, indexClaims(ipAddressClaim), claims),
-		add(&ipamv1alpha1.IPPool{}, unindexed, pools),
+		metal3.Watch(ctx, c, append(sources(ipClaim, claims), sources(ipPool, pools)...)...),
+		other.Watch(ctx, c, sources(ipAddressClaim, claims)...),
 	)
-}
-
-// Available reports whether the kind of the object is served, and may be read.
-func (s servedKinds) Available(ctx context.Context, object client.Object) (bool, error) {
-	kinds, found := s[reflect.TypeOf(object)]
-	if !found {
-		return false, fmt.Errorf("%T is no kind of address management", object)
-	}
-	return kinds.Available(ctx)
 }
 
 // onClaim wakes the owner of a claim whose answer has changed, also one that does not exist any more: its claims

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -97,19 +96,11 @@ func (c *Client) ConfirmUnclaimed(ctx context.Context) error {
 
 // InTheWay returns the claim of something else that has the name which a new one would get; nil if there is none.
 func (c *Client) InTheWay(ctx context.Context) (*bmov1alpha1.HostClaim, error) {
-	claim, err := c.get(ctx, c.client, newName(c.machine.Name, c.Remote()))
+	claim, err := c.get(ctx, c.client, claims.NameFor(c.machine.Name, c.Remote()))
 	if claim != nil && c.standing(claim) != identity.Foreign {
 		claim = nil
 	}
 	return claim, err
-}
-
-// newName is the name of a claim that is made for a machine.
-func newName(machine string, remote *claims.Remote) string {
-	if remote != nil {
-		return claims.RemoteName(machine, remote.Origin)
-	}
-	return claims.Name(machine)
 }
 
 // Host returns what is published of the host behind the claim, and whether anything is. A HardwareData that
@@ -147,9 +138,9 @@ func (c *Client) Apply(ctx context.Context, wanted claims.Wanted, current *bmov1
 		return nil, err
 	}
 	desired := claims.Desired(wanted)
-	name := &infrav1.Metal3ObjectRef{Namespace: desired.Namespace, Name: desired.Name}
+	name, message := &infrav1.Metal3ObjectRef{Namespace: desired.Namespace, Name: desired.Name}, "Updating HostClaim"
 	if current == nil {
-		desired.ResourceVersion = patch.OnlyNew
+		desired.ResourceVersion, message = patch.OnlyNew, "Creating HostClaim"
 	} else {
 		claims.KeepChoice(desired, current)
 		if claims.UpToDate(current, desired) {
@@ -159,7 +150,7 @@ func (c *Client) Apply(ctx context.Context, wanted claims.Wanted, current *bmov1
 		// secrets and power that the cache does not show yet are not taken back.
 		desired.UID, desired.ResourceVersion = current.UID, current.ResourceVersion
 	}
-	ctrl.LoggerFrom(ctx).Info(step(current, wanted), "HostClaim", klog.KObj(desired))
+	ctrl.LoggerFrom(ctx).Info(message, "HostClaim", klog.KObj(desired))
 	err := patch.Apply(ctx, c.client, desired, infrav1.MachineFieldOwner)
 	if current == nil && c.record != nil && apierrors.IsConflict(err) {
 		return nil, c.explainTaken(ctx, desired.Name, err)
@@ -168,18 +159,6 @@ func (c *Client) Apply(ctx context.Context, wanted claims.Wanted, current *bmov1
 		return nil, fmt.Errorf("apply HostClaim %s: %w", desired.Name, err)
 	}
 	return name, nil
-}
-
-// step returns the log message for a write of the claim.
-func step(current *bmov1alpha1.HostClaim, wanted claims.Wanted) string {
-	switch {
-	case current == nil:
-		return "Creating HostClaim"
-	case claims.Read(current).Deployment == nil && wanted.Deployment != nil:
-		return "Asking for the image on HostClaim"
-	default:
-		return "Updating HostClaim"
-	}
 }
 
 // explainTaken returns the error for a claim in another cluster that has the wanted name and another
@@ -251,26 +230,19 @@ func (c *Client) Confirm(ctx context.Context, claim *bmov1alpha1.HostClaim) erro
 	return err
 }
 
-// Unpause lets the hostclaim manager go on with a claim that Pause has kept it off.
-func (c *Client) Unpause(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	if claim == nil || c.record != nil {
-		return nil
-	}
-	return c.repause(ctx, claim, false)
-}
-
-// repause writes the pause annotation of a claim by a locked merge patch, not by apply: after a move it
-// belongs to another field manager, and must still go.
-func (c *Client) repause(ctx context.Context, claim *bmov1alpha1.HostClaim, paused bool) error {
+// Repause pauses a claim in the machine's own namespace for the hostclaim manager, or ends the pause that it has put.
+// It writes a locked merge patch and does not apply: after a move the annotation belongs to another field
+// manager, and must still go.
+func (c *Client) Repause(ctx context.Context, claim *bmov1alpha1.HostClaim, paused bool) error {
 	before := claim.DeepCopy()
-	if !claims.Repause(claim, paused) {
+	if claim == nil || c.record != nil || !claims.Repause(claim, paused) {
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Changing the pause annotation of the HostClaim", "HostClaim", klog.KObj(claim), "paused", paused)
 	return c.Patch(ctx, before, claim)
 }
 
-// ReservedFor returns the claims that are reserved for a control plane or MachineDeployment, by name. In
+// ReservedFor returns the claims that are reserved for a control plane or MachineDeployment. In
 // another cluster the UID of the keeper is the origin of such claims, and a machine without a claim listens
 // to them.
 func (c *Client) ReservedFor(ctx context.Context, keeper types.UID, listen bool) ([]bmov1alpha1.HostClaim, error) {
@@ -285,7 +257,6 @@ func (c *Client) ReservedFor(ctx context.Context, keeper types.UID, listen bool)
 	if err := c.client.List(ctx, &list, client.InNamespace(c.namespace), client.MatchingFields{index: string(keeper)}); err != nil {
 		return nil, fmt.Errorf("list HostClaims reserved for %s: %w", keeper, err)
 	}
-	slices.SortFunc(list.Items, func(a, b bmov1alpha1.HostClaim) int { return strings.Compare(a.Name, b.Name) })
 	return slices.DeleteFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool { return !reservation.Holds(&claim) }), nil
 }
 

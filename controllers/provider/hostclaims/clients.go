@@ -210,11 +210,11 @@ func (c Clients) Pause(ctx context.Context, machine *infrav1.Metal3Machine, clus
 		return nil, err
 	}
 	own := c.own(machine)
-	claim, _, err := own.find(ctx)
-	if err != nil || claim == nil || !clusterPaused {
+	claim, err := own.Seen(ctx)
+	if err != nil || !clusterPaused {
 		return claim, err
 	}
-	return claim, own.repause(ctx, claim, true)
+	return claim, own.Repause(ctx, claim, true)
 }
 
 // Of returns the Client of a machine, for controllers of other objects, and whether the claim can be read

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -248,10 +249,7 @@ func (c *Client) confirmUnsettled(ctx context.Context) error {
 func (c *Client) writeRecord(ctx context.Context, record identity.Record) error {
 	ctrl.LoggerFrom(ctx).Info("Recording where the HostClaim is", "server", record.Server, "namespace", record.Namespace)
 	after := c.before.DeepCopy()
-	if after.Annotations == nil {
-		after.Annotations = map[string]string{}
-	}
-	maps.Copy(after.Annotations, record.Annotations())
+	annotations.AddAnnotations(after, record.Annotations())
 	if err := c.clients.Client.Patch(ctx, after, patch.Locked(c.before)); err != nil {
 		return fmt.Errorf("record the identity: %w", err)
 	}

@@ -163,34 +163,28 @@ func updating(machine *clusterv1.Machine, infra *infrav1.Metal3Machine) bool {
 
 // act takes one step: one write, which is locked on what the step was decided on.
 func (e *Extension) act(ctx context.Context, o objects, step updateStep) error {
+	machine, infra, config := o.machine.DeepCopy(), o.infra.DeepCopy(), o.config.DeepCopy()
 	switch step {
 	case stepMark:
-		before := o.infra.DeepCopy()
-		metav1.SetMetaDataAnnotation(&o.infra.ObjectMeta, infrav1.HeldConfigAnnotation, o.config.Name)
-		return e.Client.Patch(ctx, o.infra, patch.Locked(before))
+		metav1.SetMetaDataAnnotation(&infra.ObjectMeta, infrav1.HeldConfigAnnotation, config.Name)
 	case stepHold:
-		before := o.config.DeepCopy()
-		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, clusterv1.PausedAnnotation, infrav1.UpdatePause)
-		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
-		o.config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = ""
-		return e.Client.Patch(ctx, o.config, patch.Locked(before))
+		metav1.SetMetaDataAnnotation(&config.ObjectMeta, clusterv1.PausedAnnotation, infrav1.UpdatePause)
+		metav1.SetMetaDataAnnotation(&config.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
+		config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = ""
 	case stepForget:
-		before := o.config.DeepCopy()
-		o.config.Status.Initialization.DataSecretCreated, o.config.Status.DataSecretName = nil, ""
-		return e.Client.Status().Patch(ctx, o.config, patch.Locked(before))
+		config.Status.Initialization.DataSecretCreated, config.Status.DataSecretName = nil, ""
 	case stepUnname:
-		before := o.machine.DeepCopy()
-		o.machine.Spec.Bootstrap.DataSecretName = nil
-		return e.Client.Patch(ctx, o.machine, patch.Locked(before))
+		machine.Spec.Bootstrap.DataSecretName = nil
 	case stepAsk:
-		before := o.infra.DeepCopy()
-		metav1.SetMetaDataAnnotation(&o.infra.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
-		return e.Client.Patch(ctx, o.infra, patch.Locked(before))
+		metav1.SetMetaDataAnnotation(&infra.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
 	case stepRelease:
-		before := o.config.DeepCopy()
-		delete(o.config.Annotations, clusterv1.PausedAnnotation)
-		return e.Client.Patch(ctx, o.config, patch.Locked(before))
+		delete(config.Annotations, clusterv1.PausedAnnotation)
 	case stepWait, stepDone, stepRefuse:
+	}
+	for _, change := range [][2]client.Object{{o.machine, machine}, {o.infra, infra}, {o.config, config}} {
+		if _, err := patch.Changes(ctx, e.Client, change[0], change[1]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

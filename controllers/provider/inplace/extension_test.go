@@ -41,6 +41,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -165,7 +166,7 @@ func (w *world) serve() caller {
 		expect.NoError(w.t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	port := freePort(w.t)
-	s, err := NewServer(w.Extension, Serving{Host: "127.0.0.1", Port: port, CertDir: dir})
+	s, err := NewServer(w.Extension, runtimeserver.Options{Host: "127.0.0.1", Port: port, CertDir: dir})
 	expect.NoError(w.t, err)
 	ctx, stop := context.WithCancel(w.t.Context())
 	ended := make(chan error, 1)

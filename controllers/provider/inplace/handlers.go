@@ -19,6 +19,7 @@ package inplace
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -43,12 +44,8 @@ func (e *Extension) CanUpdateMachineSet(
 		return
 	}
 	current, err := setOf(request.Current)
-	if err != nil {
-		fail(response, err.Error())
-		return
-	}
-	desired, err := setOf(request.Desired)
-	if err != nil {
+	desired, other := setOf(request.Desired)
+	if err = errors.Join(err, other); err != nil {
 		fail(response, err.Error())
 		return
 	}

@@ -18,7 +18,6 @@ package inplace
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -48,28 +47,15 @@ const (
 	updateName    = "update-machine"
 )
 
-// Serving are the options for serving the hooks.
-type Serving struct {
-	// Host is the address to listen on; empty means all.
-	Host string
-	// Port to listen on.
-	Port int
-	// CertDir holds tls.crt and tls.key.
-	CertDir string
-	// TLS are further TLS options.
-	TLS []func(*tls.Config)
-}
-
 // NewServer returns a server of the hooks. CanUpdateMachine is not among them: control planes
 // alone ask it, and they replace their Machines where no extension answers.
-func NewServer(e *Extension, s Serving) (*runtimeserver.Server, error) {
+func NewServer(e *Extension, options runtimeserver.Options) (*runtimeserver.Server, error) {
 	catalog := runtimecatalog.New()
 	if err := runtimehooksv1.AddToCatalog(catalog); err != nil {
 		return nil, fmt.Errorf("hooks of Cluster API: %w", err)
 	}
-	server, err := runtimeserver.New(runtimeserver.Options{
-		Catalog: catalog, Host: s.Host, Port: s.Port, CertDir: s.CertDir, TLSOpts: s.TLS,
-	})
+	options.Catalog = catalog
+	server, err := runtimeserver.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("server of runtime hooks: %w", err)
 	}

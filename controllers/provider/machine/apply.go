@@ -142,22 +142,12 @@ func (r *Reconciler) applyDataClaim(ctx context.Context, s *scope) error {
 // desiredDataClaim is the claim for data, whole. Our finalizer holds it until the server is free: addresses of
 // a running server must not go to another one.
 func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template, domain string) *infrav1.Metal3DataClaim {
-	labels := maps.Clone(machine.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[clusterv1.ClusterNameLabel] = cluster
-	var annotations map[string]string
-	if domain != "" {
-		annotations = map[string]string{infrav1.HostFailureDomainAnnotation: domain}
-	}
-	return &infrav1.Metal3DataClaim{
+	claim := &infrav1.Metal3DataClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3DataClaim"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   machine.Namespace,
-			Name:        machine.Name,
-			Labels:      labels,
-			Annotations: annotations,
+			Namespace: machine.Namespace,
+			Name:      machine.Name,
+			Labels:    maps.Clone(machine.Labels),
 			// The second is that of the controller which answers the claim, and would else begin by adding it.
 			Finalizers:      []string{infrav1.MachineFinalizer, infrav1.DataClaimFinalizer},
 			OwnerReferences: []metav1.OwnerReference{ownedBy(machine)},
@@ -166,6 +156,11 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template, domain 
 			Template: &infrav1.Metal3ObjectRef{Name: template, Namespace: machine.Namespace},
 		},
 	}
+	metav1.SetMetaDataLabel(&claim.ObjectMeta, clusterv1.ClusterNameLabel, cluster)
+	if domain != "" {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.HostFailureDomainAnnotation, domain)
+	}
+	return claim
 }
 
 // ownedBy makes the machine the controller of what is made for it.

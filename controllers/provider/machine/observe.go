@@ -69,7 +69,7 @@ func (r *Reconciler) observeClaim(ctx context.Context, s *scope) (err error) {
 		return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 	}
 	s.Remote = s.claims.Remote()
-	err = s.claims.Unpause(ctx, s.hostClaim)
+	err = s.claims.Repause(ctx, s.hostClaim, false)
 	s.Claim = claims.Read(s.hostClaim)
 	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationRemoveFailedReason,
 		"The HostClaim of the machine cannot be unpaused", err)
@@ -324,12 +324,8 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
 // nodeQuery is what is known about the Node. Its provider ID is empty while there is no point in looking.
 func (s *scope) nodeQuery() nodes.Query {
 	q := nodes.Query{ProviderID: s.Machine.Spec.ProviderID, HostUID: s.Host.UID}
-	if q.ProviderID == "" && s.Claim.Phase == claims.Provisioned {
-		q.ProviderID = nodes.ProviderID{
-			Namespace: s.Machine.Namespace,
-			Host:      s.Claim.HostName,
-			Machine:   s.Machine.Name,
-		}.String()
+	if s.Claim.Phase == claims.Provisioned {
+		q.ProviderID = s.providerID()
 	}
 	// A bootstrap provider gives the Node its provider ID or the label with the UID of the host. Without one,
 	// the host name is all there may be.

@@ -217,7 +217,7 @@ func (o Observed) former() (found, wiped, stuck bool) {
 // claimLost returns why no claim must be written; empty if one may be. An equal name transfers no server from an
 // earlier machine, which was deleted without its claim: a client that may write the claim does, by the UID.
 func claimLost(o Observed) (reason, message string) {
-	claim := fmt.Sprintf("HostClaim %q", cmp.Or(o.Claim.Name, newName(o)))
+	claim := fmt.Sprintf("HostClaim %q", cmp.Or(o.Claim.Name, claims.NameFor(o.Machine.Name, o.Remote)))
 	former, wiped, stuck := o.former()
 	deleting := o.Claim.Deleting || wiped
 	absent := o.Claim.Phase == claims.Absent
@@ -276,14 +276,14 @@ func claimLost(o Observed) (reason, message string) {
 // a claim asks its host to run is changed by a rebuild only, once it has been written.
 func wanted(o Observed) *claims.Wanted {
 	w := &claims.Wanted{
-		Name:          o.Claim.Name,
+		Name:          cmp.Or(o.Claim.Name, claims.NameFor(o.Machine.Name, o.Remote)),
 		Owner:         claims.OwnerOf(o.Machine),
 		Remote:        o.Remote,
 		ClusterName:   o.Cluster.Name,
 		WatchFilter:   o.Machine.Labels[clusterv1.WatchLabel],
 		Class:         o.Machine.Spec.HostClass,
 		Selector:      o.Machine.Spec.HostSelector,
-		FailureDomain: o.Owner.Spec.FailureDomain,
+		FailureDomain: cmp.Or(o.Owner.Spec.FailureDomain, o.Machine.Spec.FailureDomain),
 		Deployment:    o.Claim.Deployment,
 		PoweredOn:     o.Claim.PoweredOn,
 		TakeOver:      o.Claim.TakeOver,
@@ -293,21 +293,7 @@ func wanted(o Observed) *claims.Wanted {
 	if o.Claim.Rebuild == o.rebuildText() {
 		w.Rebuild = o.Claim.Rebuild // else the tenant has asked by the claim itself
 	}
-	if w.Name == "" {
-		w.Name = newName(o)
-	}
-	if w.FailureDomain == "" {
-		w.FailureDomain = o.Machine.Spec.FailureDomain
-	}
 	return w
-}
-
-// newName is the name that the claim would get if it were made now.
-func newName(o Observed) string {
-	if o.Remote != nil {
-		return claims.RemoteName(o.Machine.Name, o.Remote.Origin)
-	}
-	return claims.Name(o.Machine.Name)
 }
 
 // needsFacts waits until the facts of the host are known, from which templates

@@ -257,13 +257,7 @@ func namingCopies(asked *claims.Deployment, copies Secrets) *claims.Deployment {
 // joinsCluster names machine and Node. The machine counts as provisioned before
 // its Node is known: it is Cluster API that waits for the Node.
 func joinsCluster(o Observed, p *Plan) bool {
-	if p.ProviderID == "" {
-		p.ProviderID = nodes.ProviderID{
-			Namespace: o.Machine.Namespace,
-			Host:      o.Claim.HostName,
-			Machine:   o.Machine.Name,
-		}.String()
-	}
+	p.ProviderID = o.providerID()
 	p.Provisioned = p.Provisioned || o.Claim.Phase == claims.Provisioned
 	p.NodePatch = nodePatch(o, p.ProviderID)
 	if o.Node.Kind != nodes.Unknown { // else the Node was not looked for
@@ -287,6 +281,12 @@ func joinsCluster(o Observed, p *Plan) bool {
 		p.achieve(infrav1.KubernetesNodeReadyCondition, infrav1.NodeFoundReason)
 	}
 	return false
+}
+
+// providerID is that of the machine, or the one that it gets.
+func (o Observed) providerID() string {
+	id := nodes.ProviderID{Namespace: o.Machine.Namespace, Host: o.Claim.HostName, Machine: o.Machine.Name}
+	return cmp.Or(o.Machine.Spec.ProviderID, id.String())
 }
 
 // nodeName is empty for a name that no API server gives a Node: a tenant's cluster may

@@ -168,7 +168,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
-	ctx = withOwners(ctx, s)
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(s.Owner), "Cluster", klog.KObj(s.Cluster)))
 	if !s.paused() && s.Owner != nil {
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.Machine, infrav1.MachineFinalizer); err != nil || added {
 			return ctrl.Result{}, err
@@ -368,15 +368,3 @@ func (s *scope) paused() bool { return conditions.IsPaused(s.Machine, s.Cluster)
 
 // deleted reports whether the machine is being deleted.
 func (s *scope) deleted() bool { return !s.Machine.DeletionTimestamp.IsZero() }
-
-// withOwners puts the objects above the machine into the logger.
-func withOwners(ctx context.Context, s *scope) context.Context {
-	log := ctrl.LoggerFrom(ctx)
-	if s.Owner != nil {
-		log = log.WithValues("Machine", klog.KObj(s.Owner))
-	}
-	if s.Cluster != nil {
-		log = log.WithValues("Cluster", klog.KObj(s.Cluster))
-	}
-	return ctrl.LoggerInto(ctx, log)
-}

@@ -103,9 +103,7 @@ func reportIdentity(s *scope) {
 	switch reason := s.identity.Reason; {
 	case s.paused(), reason == infrav1.IdentityConnectingReason && known != nil:
 	case reason == "":
-		if known != nil {
-			capiconditions.Delete(s.Machine, infrav1.IdentityReadyCondition)
-		}
+		capiconditions.Delete(s.Machine, infrav1.IdentityReadyCondition)
 	case s.claims == nil:
 		set(s.Machine, waiting(infrav1.IdentityReadyCondition, reason, s.identity.Message))
 	default:
@@ -180,9 +178,7 @@ func summarize(machine *infrav1.Metal3Machine) {
 		capiconditions.ForConditionTypes(summarized[:]), capiconditions.IgnoreTypesIfMissing(summarized[:]),
 		capiconditions.CustomMergeStrategy{MergeStrategy: capiconditions.DefaultMergeStrategy(capiconditions.ComputeReasonFunc(readyReason))})
 	if err != nil { // none of the conditions is there
-		if capiconditions.Has(machine, infrav1.ReadyCondition) {
-			capiconditions.Delete(machine, infrav1.ReadyCondition)
-		}
+		capiconditions.Delete(machine, infrav1.ReadyCondition)
 		return
 	}
 	capiconditions.Set(machine, *ready)
@@ -218,22 +214,14 @@ func reportPlan(machine *infrav1.Metal3Machine, plan Plan) {
 func reportData(s *scope) {
 	secrets := s.plan.Secrets
 	if s.Data.Name != "" && s.Claim.HasHost() { // else the data waits for the host as the machine does
-		s.Machine.Status.RenderedData = &infrav1.Metal3ObjectRef{
-			Namespace: s.Machine.Namespace,
-			Name:      s.Data.Name,
-		}
+		s.Machine.Status.RenderedData = &infrav1.Metal3ObjectRef{Namespace: s.Machine.Namespace, Name: s.Data.Name}
 	}
 	status := &s.Machine.Status
-	for _, r := range []struct {
-		ref  **corev1.SecretReference
-		name string
-	}{
-		{&status.UserData, secrets.UserData},
-		{&status.MetaData, secrets.MetaData},
-		{&status.NetworkData, secrets.NetworkData},
+	for ref, name := range map[**corev1.SecretReference]string{
+		&status.UserData: secrets.UserData, &status.MetaData: secrets.MetaData, &status.NetworkData: secrets.NetworkData,
 	} {
-		if r.name != "" {
-			*r.ref = &corev1.SecretReference{Namespace: s.Machine.Namespace, Name: r.name}
+		if name != "" {
+			*ref = &corev1.SecretReference{Namespace: s.Machine.Namespace, Name: name}
 		}
 	}
 }

@@ -234,19 +234,13 @@ func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[stri
 // a claim of their group: one event for each that leaves. A claim that is reserved wakes them
 // itself.
 func whenLeaving() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, _ := e.ObjectOld.(*infrav1.Metal3Machine)
-			after, ok := e.ObjectNew.(*infrav1.Metal3Machine)
-			return ok && counts(before) && !counts(after)
-		},
-		DeleteFunc: func(e event.DeleteEvent) bool {
-			machine, ok := e.Object.(*infrav1.Metal3Machine)
-			return ok && mayReserve(machine) // without our finalizer, which says no more then
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
+	changes := watch.Whenever(func(before, after *infrav1.Metal3Machine) bool { return counts(before) && !counts(after) })
+	changes.CreateFunc = func(event.CreateEvent) bool { return false }
+	changes.DeleteFunc = func(e event.DeleteEvent) bool {
+		machine, ok := e.Object.(*infrav1.Metal3Machine)
+		return ok && mayReserve(machine) // without our finalizer, which says no more then
 	}
+	return changes
 }
 
 // clusterToMachines maps a Cluster to its machines.
@@ -275,11 +269,9 @@ func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []
 	if machine, found := strings.CutSuffix(name, metadata.SecretName("")); found && machine != "" {
 		woken = append(woken, request(namespace, machine))
 	}
+	toMachine := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
 	return append(woken, watch.RequestsFrom(ctx, m.client, &clusterv1.MachineList{}, func(owner *clusterv1.Machine) []ctrl.Request {
-		if owner.Spec.InfrastructureRef.Kind != claims.MachineKind {
-			return nil
-		}
-		return []ctrl.Request{request(namespace, owner.Spec.InfrastructureRef.Name)}
+		return toMachine(ctx, owner)
 	}, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name})...)
 }
 

@@ -30,6 +30,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -45,16 +46,11 @@ var ErrNotConnected = errors.New("no connection to the workload cluster")
 func Indexes() []clustercache.CacheOptionsIndex {
 	return []clustercache.CacheOptionsIndex{
 		clustercache.NodeProviderIDIndex,
-		{Object: &corev1.Node{}, Field: hostUIDField, ExtractValue: indexHostUID},
+		{Object: &corev1.Node{}, Field: hostUIDField, ExtractValue: watch.Index(hostUIDs)},
 	}
 }
 
-func indexHostUID(o client.Object) []string {
-	if uid := o.GetLabels()[infrav1.NodeUUIDLabel]; uid != "" {
-		return []string{uid}
-	}
-	return nil
-}
+func hostUIDs(node *corev1.Node) []string { return []string{node.Labels[infrav1.NodeUUIDLabel]} }
 
 // Refusals are the workload clusters of which no more is read.
 type Refusals interface {
@@ -129,13 +125,17 @@ func describe(node *corev1.Node) nodes.Node {
 // Patch writes what the Node lacks, by a live merge patch. The provider ID of a
 // Node cannot be changed once it is set; the API server sees to that.
 func (n Nodes) Patch(ctx context.Context, cluster client.ObjectKey, patch nodes.Patch) error {
+	before, after := change(patch)
+	return n.write(ctx, cluster, after, client.MergeFrom(before))
+}
+
+func (n Nodes) write(ctx context.Context, cluster client.ObjectKey, node *corev1.Node, patch client.Patch) error {
 	writer, err := n.Cache.GetUncachedClient(ctx, cluster)
 	if err != nil {
 		return connectionError(err)
 	}
-	before, after := change(patch)
-	if err := writer.Patch(ctx, after, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("patch Node %s of Cluster %s: %w", patch.Node, cluster, remote.Sanitize(err))
+	if err := writer.Patch(ctx, node, patch); err != nil {
+		return fmt.Errorf("patch Node %s of Cluster %s: %w", node.Name, cluster, remote.Sanitize(err))
 	}
 	return nil
 }

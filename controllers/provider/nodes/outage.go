@@ -57,14 +57,7 @@ func (n Nodes) Read(ctx context.Context, cluster client.ObjectKey, name string) 
 // Write writes what differs between two versions of a Node, unless the Node has changed since
 // it was read: taints are a list, which a merge patch replaces as a whole.
 func (n Nodes) Write(ctx context.Context, cluster client.ObjectKey, before, after *corev1.Node) error {
-	writer, err := n.Cache.GetUncachedClient(ctx, cluster)
-	if err != nil {
-		return connectionError(err)
-	}
-	if err := writer.Patch(ctx, after, patch.Locked(before)); err != nil {
-		return fmt.Errorf("patch Node %s of Cluster %s: %w", before.Name, cluster, remote.Sanitize(err))
-	}
-	return nil
+	return n.write(ctx, cluster, after, patch.Locked(before))
 }
 
 // Pods counts the Pods of a Node that the condition holds for. Of a Node with more Pods than

@@ -32,13 +32,13 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // MapFunc turns a Node of a cluster into the requests of a controller.
@@ -62,7 +62,7 @@ func (n Nodes) Watch(
 			}
 			return mapNode(ctx, cluster, node)
 		}),
-		Predicates: []predicate.TypedPredicate[client.Object]{describedAnew()},
+		Predicates: []predicate.TypedPredicate[client.Object]{watch.Whenever(describedAnew)},
 	}))
 	if err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return fmt.Errorf("watch Nodes of Cluster %s: %w", cluster, err)
@@ -70,19 +70,10 @@ func (n Nodes) Watch(
 	return nil
 }
 
-// describedAnew lets pass what can change which machine a Node belongs to, and which
-// labels it lacks, and drops heartbeats.
-func describedAnew() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*corev1.Node)
-			if !ok {
-				return false
-			}
-			after, ok := e.ObjectNew.(*corev1.Node)
-			return ok && (before.Spec.ProviderID != after.Spec.ProviderID || !maps.Equal(before.Labels, after.Labels))
-		},
-	}
+// describedAnew reports whether anything has changed by which a Node belongs to a machine or lacks labels; a
+// heartbeat is nothing.
+func describedAnew(before, after *corev1.Node) bool {
+	return before.Spec.ProviderID != after.Spec.ProviderID || !maps.Equal(before.Labels, after.Labels)
 }
 
 // maxText is how many bytes are kept of each text of a Node: more than a name, a label or a

@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
@@ -201,10 +202,10 @@ func TestDescribedAnew(t *testing.T) {
 		want bool
 	}{{"a heartbeat", heartbeat, false}, {"a provider ID", named, true}, {"a label", labeled, true}, {"something else", &corev1.Pod{}, false}} {
 		t.Run(tc.what, func(t *testing.T) {
-			expect.Equal(t, tc.want, describedAnew().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: tc.new}))
+			expect.Equal(t, tc.want, watch.Whenever(describedAnew).Update(event.UpdateEvent{ObjectOld: old, ObjectNew: tc.new}))
 		})
 	}
-	expect.That(t, !describedAnew().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: old}), "a Pod passes")
+	expect.That(t, !watch.Whenever(describedAnew).Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: old}), "a Pod passes")
 }
 
 func TestStripNode(t *testing.T) {

@@ -18,20 +18,18 @@ package remediation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // readClaim reads the claim of the machine. One that cannot be read now, or does not exist, is no
@@ -70,8 +68,12 @@ func unreadable(machine *infrav1.Metal3Machine) string {
 // holdOff holds the server off. The remediation is read past the cache first: one that is
 // further than the cache shows has switched the server on again.
 func (r *Reconciler) holdOff(ctx context.Context, s *scope) error {
-	if err := confirm(ctx, r.Live, s.remediation, &infrav1.Metal3Remediation{}); err != nil {
+	live := &infrav1.Metal3Remediation{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.remediation), live); err != nil {
 		return fmt.Errorf("read the remediation again: %w", err)
+	}
+	if live.ResourceVersion != s.remediation.ResourceVersion {
+		return patch.Conflict("Metal3Remediation %s has changed since the cache showed it", live.Name)
 	}
 	err := r.annotate(ctx, s, func(claim *bmov1alpha1.HostClaim) {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, holdOffKey(s.remediation.Name), hardOff)
@@ -114,18 +116,5 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, change func(*bmov1a
 		return fmt.Errorf("write the HostClaim: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote an annotation of the HostClaim", "HostClaim", klog.KObj(after))
-	return nil
-}
-
-// confirm reads an object into live, past the cache. That it is another version than the pass
-// has read is a conflict.
-func confirm(ctx context.Context, reader client.Reader, seen, live client.Object) error {
-	if err := reader.Get(ctx, client.ObjectKeyFromObject(seen), live); err != nil {
-		return err
-	}
-	if live.GetResourceVersion() != seen.GetResourceVersion() {
-		return apierrors.NewConflict(schema.GroupResource{Resource: fmt.Sprintf("%T", seen)}, seen.GetName(),
-			errors.New("it has changed since the cache showed it"))
-	}
 	return nil
 }

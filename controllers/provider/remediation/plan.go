@@ -18,8 +18,6 @@ package remediation
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -28,11 +26,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 const (
@@ -42,9 +42,6 @@ const (
 
 	// maxKeyName is the limit of the part of a key after the slash.
 	maxKeyName = 63
-	// hashLength is how many characters of its hash stand for the end of a long name.
-	hashLength = 8
-
 	// What holds where the strategy of a remediation, or a field of it, is left out.
 	defaultLimit   = 1
 	defaultTimeout = 600
@@ -52,19 +49,12 @@ const (
 
 // limitOf returns how often the reboot is repeated.
 func limitOf(r *infrav1.Metal3Remediation) int32 {
-	if r.Spec.Strategy == nil {
-		return defaultLimit
-	}
-	return cmp.Or(r.Spec.Strategy.RetryLimit, defaultLimit)
+	return cmp.Or(ptr.Deref(r.Spec.Strategy, infrav1.RemediationStrategy{}).RetryLimit, defaultLimit)
 }
 
 // timeoutOf returns how long one reboot may take.
 func timeoutOf(r *infrav1.Metal3Remediation) time.Duration {
-	seconds := int32(defaultTimeout)
-	if r.Spec.Strategy != nil {
-		seconds = cmp.Or(r.Spec.Strategy.TimeoutSeconds, seconds)
-	}
-	return time.Duration(seconds) * time.Second
+	return time.Duration(cmp.Or(ptr.Deref(r.Spec.Strategy, infrav1.RemediationStrategy{}).TimeoutSeconds, defaultTimeout)) * time.Second
 }
 
 // deadlineOf returns when the current reboot must have helped.
@@ -156,11 +146,7 @@ func (h hostState) problem() string {
 // made from the name and not from the UID, so that it is found again after a move.
 func holdOffKey(remediation string) string {
 	_, prefix, _ := strings.Cut(infrav1.RemediationRebootPrefix, "/")
-	if room := maxKeyName - len(prefix); len(remediation) > room {
-		sum := sha256.Sum256([]byte(remediation))
-		remediation = remediation[:room-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
-	}
-	return infrav1.RemediationRebootPrefix + remediation
+	return infrav1.RemediationRebootPrefix + text.Name(remediation, maxKeyName-len(prefix))
 }
 
 // outOfService is the taint that has Kubernetes take Pods and volumes away from a Node whose

@@ -175,7 +175,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	if err := r.readOwner(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	ctx = withOwners(ctx, s)
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(s.machine), "Cluster", klog.KObj(s.cluster)))
 	if !s.paused() && !s.outOfTurn { // one that does nothing has nothing to take back
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.remediation, infrav1.RemediationFinalizer); err != nil || added {
 			return ctrl.Result{}, err
@@ -335,16 +335,4 @@ func (s *scope) looks(reason, message string) {
 	if again := s.now.Add(lookAgain); again.Before(s.wakeAt) {
 		s.wakeAt = again
 	}
-}
-
-// withOwners puts the objects above the remediation into the logger.
-func withOwners(ctx context.Context, s *scope) context.Context {
-	log := ctrl.LoggerFrom(ctx)
-	if s.machine != nil {
-		log = log.WithValues("Machine", klog.KObj(s.machine))
-	}
-	if s.cluster != nil {
-		log = log.WithValues("Cluster", klog.KObj(s.cluster))
-	}
-	return ctrl.LoggerInto(ctx, log)
 }

@@ -40,7 +40,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
@@ -57,8 +56,6 @@ type User struct {
 	Kind string
 	types.NamespacedName
 }
-
-var _ manager.LeaderElectionRunnable = &Registry{}
 
 // Registry holds the connections of one manager. The controllers share it.
 type Registry struct {
@@ -115,11 +112,6 @@ func (r *Registry) Start(ctx context.Context) error {
 	r.secrets.ShutDown()
 	r.loops.Wait()
 	return nil
-}
-
-// NeedLeaderElection returns true: only the leader reconciles, and connects.
-func (r *Registry) NeedLeaderElection() bool {
-	return true
 }
 
 // Site returns the site that a reference leads to, for a user whom changes of it wake from now

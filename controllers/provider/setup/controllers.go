@@ -235,14 +235,14 @@ func closing(connections clustercache.ClusterCache) manager.RunnableFunc {
 	}
 }
 
-func addCluster(_ context.Context, s *shared, options controller.Options) error {
+func addCluster(ctx context.Context, s *shared, options controller.Options) error {
 	return (&cluster.Reconciler{
 		Client:      s.client,
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Remote:      s.remote,
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
-	}).SetupWithManager(s.mgr, options)
+	}).SetupWithManager(ctx, s.mgr, options)
 }
 
 func addMachine(ctx context.Context, s *shared, options controller.Options) error {

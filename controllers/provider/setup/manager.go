@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/rest"
+	runtimeserver "sigs.k8s.io/cluster-api/exp/runtime/server"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -81,7 +82,7 @@ func addExtension(mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("TLS: %w", err)
 	}
 	server, err := inplace.NewServer(&inplace.Extension{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
-		inplace.Serving{Port: o.RuntimeExtensionPort, CertDir: o.WebhookCertDir, TLS: tlsOptions})
+		runtimeserver.Options{Port: o.RuntimeExtensionPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ package webhooks
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,6 +26,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -112,7 +112,8 @@ func fixedProblems(before, after infrav1.Metal3MachineSpec, path *field.Path) fi
 	if reflect.DeepEqual(before, after) {
 		return nil
 	}
-	was, is := fieldsOf(before), fieldsOf(after)
+	was, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&before)
+	is, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&after)
 	names := slices.Concat(slices.Collect(maps.Keys(was)), slices.Collect(maps.Keys(is)))
 	slices.Sort(names)
 	var problems field.ErrorList
@@ -123,15 +124,6 @@ func fixedProblems(before, after infrav1.Metal3MachineSpec, path *field.Path) fi
 		}
 	}
 	return problems
-}
-
-// fieldsOf is the spec by its fields as they are written.
-func fieldsOf(spec infrav1.Metal3MachineSpec) map[string]any {
-	fields := map[string]any{}
-	if text, err := json.Marshal(spec); err == nil {
-		_ = json.Unmarshal(text, &fields)
-	}
-	return fields
 }
 
 // identityProblems keeps the identity of a machine that has a claim: the claim is where that

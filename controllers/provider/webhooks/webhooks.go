@@ -56,22 +56,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		validate(mgr, machineTemplateValidator()),
 		validate(mgr, dataTemplateValidator()),
 		validate(mgr, dataClaimValidator()),
-		convert(mgr, conversion.Cluster()),
-		convert(mgr, conversion.ClusterTemplate()),
-		convert(mgr, conversion.Machine()),
-		convert(mgr, conversion.MachineTemplate()),
-		convert(mgr, conversion.DataTemplate()),
-		convert(mgr, conversion.DataClaim()),
-		convert(mgr, conversion.Data()),
-		convert(mgr, conversion.Remediation()),
-		convert(mgr, conversion.RemediationTemplate()))
-}
-
-func convert[Hub, Spoke client.Object](mgr ctrl.Manager, kind conversion.Kind[Hub, Spoke]) error {
-	if err := ctrl.NewWebhookManagedBy(mgr, kind.Hub()).WithConverter(kind.Converter()).Complete(); err != nil {
-		return fmt.Errorf("conversion of %T: %w", kind.Hub(), err)
-	}
-	return nil
+		conversion.SetupWithManager(mgr))
 }
 
 func validate[T client.Object](mgr ctrl.Manager, rules validator[T]) error {

@@ -27,6 +27,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
 
 // Figure is one measured number.
@@ -75,6 +77,15 @@ func (r *Report) AddRequests(name string, each map[string]float64, sum float64) 
 	r.Add("  "+name, sum, "")
 	for _, request := range slices.Sorted(maps.Keys(each)) {
 		r.Add("    "+request, each[request], "")
+	}
+}
+
+// AddPasses notes the passes of each controller, for each of a number of things.
+func (r *Report) AddPasses(work site.Work, number int, unit string) {
+	for _, controller := range slices.Sorted(maps.Keys(work.Passes)) {
+		if passes := work.PassesOf(controller); passes > 0 {
+			r.Add("      of "+controller, passes/float64(number), unit)
+		}
 	}
 }
 

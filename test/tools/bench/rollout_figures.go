@@ -95,11 +95,7 @@ func (b *rolloutBench) addPhase(p phase) {
 		f.Add("    writes", per(counts.Writes(), p.each), unit)
 		f.Add("    conflicts", per(counts.Conflicts(), p.each), unit)
 		f.Add("    passes", p.work[i].PassesOf()/float64(p.each), unit)
-		for _, controller := range slices.Sorted(maps.Keys(p.work[i].Passes)) {
-			if passes := p.work[i].PassesOf(controller); passes > 0 {
-				f.Add("      of "+controller, passes/float64(p.each), unit)
-			}
-		}
+		f.AddPasses(p.work[i], p.each, unit)
 		f.Add("    processor time", float64(p.work[i].CPU.Milliseconds())/float64(p.each), "ms")
 		requests := counts.Each(p.each)
 		for _, request := range slices.Sorted(maps.Keys(requests)) {
