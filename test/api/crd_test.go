@@ -24,17 +24,14 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -347,76 +344,6 @@ func TestColumns(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestColumnsOfClaims shows claims on their way from one host to none, as
-// kubectl get prints them.
-func TestColumnsOfClaims(t *testing.T) {
-	namespace := server.Namespace(t, "claims", nil)
-	const (
-		condition = `{type: %s, status: "%s", reason: %s, message: "%s", lastTransitionTime: "2026-01-02T03:04:05Z"}`
-		host      = "bareMetalHost: {namespace: infra, name: host-1}\n"
-	)
-	conditions := func(list ...[4]any) string {
-		var text strings.Builder
-		text.WriteString("conditions:\n")
-		for _, c := range list {
-			fmt.Fprintf(&text, "- "+condition+"\n", c[:]...)
-		}
-		return text.String()
-	}
-	tests := map[string]struct {
-		status string
-		want   []any // phase, host, power, ready, reason
-	}{
-		"a-new": {"{}", []any{nil, nil, nil, nil, nil}},
-		"b-waits": {"poweredOn: false\n" + conditions(
-			[4]any{"Provisioned", "False", "NotAssociated", "There is no host"},
-			[4]any{"Ready", "False", "NoBareMetalHost", "3 hosts seen: 3 in use"},
-		), []any{"NotAssociated", nil, false, "False", "NoBareMetalHost"}},
-		"c-lacks-a-secret": {host + "poweredOn: true\n" + conditions(
-			[4]any{"Provisioned", "False", "NotProvisioned", "The state of the host is available"},
-			[4]any{"Ready", "False", "UserDataSecretSyncFailure", "no secret"},
-		), []any{"NotProvisioned", "host-1", true, "False", "UserDataSecretSyncFailure"}},
-		"d-runs": {host + "poweredOn: true\n" + conditions(
-			[4]any{"Provisioned", "True", "Provisioned", ""}, [4]any{"Ready", "True", "Provisioned", ""},
-		), []any{"Provisioned", "host-1", true, "True", "Provisioned"}},
-		"e-goes": {host + "poweredOn: false\n" + conditions(
-			[4]any{"Provisioned", "False", "Deprovisioning", "The host is given back"},
-			[4]any{"Ready", "False", "HostDeprovisioning", "waits"},
-		), []any{"Deprovisioning", "host-1", false, "False", "HostDeprovisioning"}},
-	}
-	names := slices.Sorted(maps.Keys(tests))
-	for _, name := range names {
-		claim := &unstructured.Unstructured{}
-		text := fmt.Sprintf("apiVersion: metal3.io/v1alpha1\nkind: HostClaim\nmetadata: {name: %s, namespace: %s}\nspec: {poweredOn: true}", name, namespace)
-		if err := yaml.Unmarshal([]byte(text), &claim.Object); err != nil {
-			t.Fatal(err)
-		}
-		status := map[string]any{}
-		if err := yaml.Unmarshal([]byte(tests[name].status), &status); err != nil {
-			t.Fatal(err)
-		}
-		claim.Object["status"] = status
-		if _, err := store(t.Context(), claim); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rows, err := show(t, "HostClaim", namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, row := range rows {
-		got := []any{}
-		for _, c := range row[1:] {
-			if !c.Wide && c.Name != "Age" {
-				got = append(got, c.Value)
-			}
-		}
-		if diff := cmp.Diff(tests[names[i]].want, got); row[0].Value != names[i] || diff != "" {
-			t.Errorf("%s is shown as %v (-want +got):\n%s", names[i], row[0].Value, diff)
-		}
 	}
 }
 

@@ -27,13 +27,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/api/v1beta1"
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
@@ -103,18 +101,6 @@ func TestWebhooksAreCalled(t *testing.T) {
 		}
 		expect.NoError(t, lab.admin.Create(t.Context(), cluster, client.DryRunAll))
 		expect.Equal(t, 6443, cluster.Spec.ControlPlaneEndpoint.Port)
-	})
-	t.Run("an object of v1beta1 is read in v1beta2", func(t *testing.T) {
-		remediation := &unstructured.Unstructured{Object: map[string]any{
-			"spec": map[string]any{"strategy": map[string]any{"timeout": "5m"}},
-		}}
-		remediation.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("Metal3Remediation"))
-		remediation.SetNamespace(namespace)
-		remediation.SetName("old")
-		expect.NoError(t, lab.admin.Create(t.Context(), remediation))
-		stored := &infrav1.Metal3Remediation{}
-		expect.NoError(t, lab.admin.Get(t.Context(), client.ObjectKeyFromObject(remediation), stored))
-		expect.Equal(t, 300, stored.Spec.Strategy.TimeoutSeconds)
 	})
 }
 

@@ -412,26 +412,6 @@ func TestHostWhoseClaimWasMovedAwayIsKept(t *testing.T) {
 	w.expectFree(host)
 }
 
-// clusterctl dies at the source when it has marked a host. Its claim is in the target, and the
-// host is not, so the administrator gives it free; the next claim is none that was moved.
-func TestHostThatClusterctlMarkedIsFreeOfIt(t *testing.T) {
-	w := newMoving(t)
-	w.options.OrphanGrace = 0
-	w.manager()
-	host := w.running()
-	w.readyToMove()
-	w.drop(w.pack(host).only("HostClaim", "HardwareData"))
-	marked := w.readHost(host)
-	w.OK(w.Patch(w.Ctx, marked, client.RawPatch(types.JSONPatchType, []byte(
-		`[{"op":"add","path":"/metadata/annotations","value":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}]`))))
-	w.G.Consistently(func() string { return w.readHost(host).ResourceVersion }).Should(gomega.Equal(marked.ResourceVersion))
-	w.expectQuiet()
-
-	w.annotateHost(host, releaseNow)
-	w.G.Eventually(func() any { return w.readHost(host).Spec.ConsumerRef }).Should(gomega.BeNil())
-	w.G.Expect(w.readHost(host).Annotations).To(gomega.BeEmpty())
-}
-
 // clusterctl dies at the source when it has deleted a host and not yet taken its finalizer.
 func TestHostStaysPausedWhenClusterctlHasDeletedIt(t *testing.T) {
 	w := newMoving(t)

@@ -140,28 +140,12 @@ func TestClaimWaitsUntilItsClassPermitsIt(t *testing.T) {
 		want  string
 		says  string
 	}{
-		"for its namespace": {
-			class: func(c *hostclaimv1.HostClaimClass) { c.Spec.NamespaceSelector = named("another") },
-			mend: func(w *world) {
-				w.editClass(func(c *hostclaimv1.HostClaimClass) { c.Spec.NamespaceSelector = &metav1.LabelSelector{} })
-			},
-			want: "False/ClassNotPermitted", says: "is not for this namespace",
-		},
 		"with parameters that servers do not take": {
 			class: func(c *hostclaimv1.HostClaimClass) {
 				c.Spec.Parameters = &runtime.RawExtension{Raw: []byte(`{"size":"large"}`)}
 			},
 			mend: func(w *world) { w.editClass(func(c *hostclaimv1.HostClaimClass) { c.Spec.Parameters = nil }) },
 			want: "False/ClassNotAccepted", says: "classes of servers take no parameters: remove spec.parameters",
-		},
-		"with a selector that cannot be understood": {
-			class: func(c *hostclaimv1.HostClaimClass) {
-				c.Spec.NamespaceSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near"}}
-			},
-			mend: func(w *world) {
-				w.editClass(func(c *hostclaimv1.HostClaimClass) { c.Spec.NamespaceSelector.MatchExpressions = nil })
-			},
-			want: "False/ClassNotAccepted", says: "correct namespaceSelector",
 		},
 		"with arguments that servers do not take": {
 			claim: func(c *bmov1alpha1.HostClaim) {
@@ -171,15 +155,6 @@ func TestClaimWaitsUntilItsClassPermitsIt(t *testing.T) {
 				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
 			},
 			want: "False/InvalidClassArguments", says: "classes of servers take no arguments",
-		},
-		"with arguments that are none": {
-			claim: func(c *bmov1alpha1.HostClaim) {
-				metav1.SetMetaDataAnnotation(&c.ObjectMeta, "hostclaim.metal3.io/class-arguments", "large")
-			},
-			mend: func(w *world) {
-				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
-			},
-			want: "False/InvalidClassArguments", says: "is no JSON object of strings",
 		},
 	}
 	for name, tt := range tests {

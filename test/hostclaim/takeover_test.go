@@ -202,14 +202,6 @@ func TestTakeOverIsRefused(t *testing.T) {
 			want: "remove annotation baremetalhost.metal3.io/paused",
 			mend: func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) },
 		},
-		"the host is paused while a remediation holds it off": {
-			spoil: func(h *bmov1alpha1.BareMetalHost, _ *infrav1.Metal3Machine) {
-				metav1.SetMetaDataAnnotation(&h.ObjectMeta, bmov1alpha1.PausedAnnotation, "")
-				metav1.SetMetaDataAnnotation(&h.ObjectMeta, "reboot.metal3.io/metal3-remediation-x", `{"mode":"hard"}`)
-			},
-			want: "is paused",
-			mend: func(h *bmov1alpha1.BareMetalHost) { h.Annotations = nil },
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var spoil []change

@@ -47,7 +47,6 @@ var troubles = map[string]trouble{
 		},
 		reason: infrav1.HostDetachedReason,
 	},
-	"about to be detached": {annotation: bmov1alpha1.DetachedAnnotation, reason: infrav1.HostDetachedReason},
 	"in error": {
 		status: func(s *bmov1alpha1.BareMetalHostStatus) {
 			s.OperationalStatus = bmov1alpha1.OperationalStatusError

@@ -48,7 +48,7 @@ func TestClaimIsKept(t *testing.T) {
 	newSite(t).give(tn)
 	infra := &infrav1.Metal3Cluster{}
 	tn.Edit(tn.Named(clusterName, infra), func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
-	tn.identity("True/NotUsed")
+	tn.identity("True/NotUsed", kubeconfigSecret)
 	tn.G.Expect(tn.keep()).To(gomega.MatchError(gomega.ContainSubstring("spec.paused")))
 	tn.pause(true)
 	tn.G.Expect(tn.keep()).To(gomega.MatchError(gomega.ContainSubstring("nothing was written")))

@@ -174,23 +174,6 @@ func TestForeignClaim(t *testing.T) {
 	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.UID).NotTo(gomega.Equal(foreign.UID)) })
 }
 
-// TestClassOfAMachine shows that the claim names the class, and the machine why its claim gets nothing.
-func TestClassOfAMachine(t *testing.T) {
-	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine(func(m *infrav1.Metal3Machine) {
-		m.Spec.HostClass = &infrav1.HostClass{Name: "large", Parameters: map[string]infrav1.HostClassParameter{"cores": "8"}}
-	})
-	claim := tn.claimed()
-	tn.G.Expect(claim.Labels).To(gomega.HaveKeyWithValue("hostclaim.metal3.io/class", "large"))
-	tn.G.Expect(claim.Annotations).To(gomega.HaveKeyWithValue("hostclaim.metal3.io/class-arguments", `{"cores":"8"}`))
-	tn.claimStatus(func(*bmov1alpha1.HostClaim) {}, metav1.Condition{
-		Type: "Associated", Status: metav1.ConditionFalse, Reason: "ClassNotFound", Message: `HostClaimClass "large" does not exist: create it`,
-	})
-	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", `HostClaimClass "large" does not exist: create it`)
-}
-
 // TestClaimUnderAnotherName shows that the consumer decides, not the name.
 func TestClaimUnderAnotherName(t *testing.T) {
 	tn := newTenant(t)

@@ -53,21 +53,6 @@ func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 	}))
 }
 
-// TestTemplateWithoutMetadataDoesNotNameTheServer is the same with a template that
-// renders network data only.
-func TestTemplateWithoutMetadataDoesNotNameTheServer(t *testing.T) {
-	tn := newTenant(t)
-	tn.Add(&infrav1.Metal3DataTemplate{
-		ObjectMeta: metav1.ObjectMeta{Name: "template"},
-		Spec:       infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{}},
-	})
-	tn.asks(withTemplate)
-	tn.bind()
-	tn.provision()
-	spec := tn.claimed().Spec
-	tn.G.Expect([]string{spec.MetaData.Name, spec.NetworkData.Name}).To(gomega.Equal([]string{nameSecret, machineName + "-networkdata"}))
-}
-
 // TestSecretOfTheNameIsInTheWay shows what happens to secrets of that name which
 // another author has written, and that their end, or the key in them, is enough.
 func TestSecretOfTheNameIsInTheWay(t *testing.T) {

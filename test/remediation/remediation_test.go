@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,19 +58,15 @@ type workload struct {
 
 	client client.Client
 	cache  cache.Cache
-	away   *atomic.Bool
 	watch  map[string]bool
 }
 
 func (w *workload) GetUncachedClient(context.Context, client.ObjectKey) (client.Client, error) {
-	if w.away.Load() {
-		return nil, clustercache.ErrClusterNotConnected
-	}
 	return w.client, nil
 }
 
 func (w *workload) Watch(_ context.Context, _ client.ObjectKey, watcher clustercache.Watcher) error {
-	if w.away.Load() || w.watch[watcher.Name()] {
+	if w.watch[watcher.Name()] {
 		return nil
 	}
 	w.watch[watcher.Name()] = true
@@ -161,19 +156,6 @@ func TestPaused(t *testing.T) {
 	w.G.Expect(w.remediation.Status.Phase).To(gomega.BeEmpty())
 	pause(false)
 	w.says("True/Rebooted", w.play)
-}
-
-// TestWorkloadClusterAway continues with the power alone, and reports that.
-func TestWorkloadClusterAway(t *testing.T) {
-	w := newWorld(t)
-	w.away.Store(true)
-	w.manager(nil)
-	w.remedy()
-	w.says("False/WorkloadClusterUnreachable", w.obey)
-	w.G.Expect(w.reboots).To(gomega.Equal(1))
-	w.away.Store(false)
-	w.pass(time.Second)
-	w.says("True/Rebooted", w.obey)
 }
 
 // TestSkipped leaves a machine alone that its user wants to look at.

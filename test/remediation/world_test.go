@@ -66,9 +66,6 @@ type world struct {
 	node        *corev1.Node
 	clock       ahead
 
-	// away reports whether there is no connection to the workload cluster.
-	away atomic.Bool
-
 	// reboots counts how often the server was switched off.
 	reboots int
 }
@@ -251,7 +248,7 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, c *harness.Crash) e
 		Claims:   hostclaims.Clients{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Local:    localClaims{},
 		Remote:   noRemote{},
-		Nodes:    nodes.Nodes{Cache: &workload{client: direct, cache: mgr.GetCache(), away: &w.away, watch: map[string]bool{}}},
+		Nodes:    nodes.Nodes{Cache: &workload{client: direct, cache: mgr.GetCache(), watch: map[string]bool{}}},
 		Recorder: mgr.GetEventRecorder("test"),
 		Metrics:  metrics,
 		Clock:    &w.clock,

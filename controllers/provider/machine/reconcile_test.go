@@ -109,13 +109,6 @@ func TestReconcileProblems(t *testing.T) {
 			given:     newCast(func(c *cast) { c.secret.Type = corev1.SecretTypeOpaque }),
 			condition: "AssociateBareMetalHost/False/InvalidConfiguration", message: "hostclaim.metal3.io/user-data=true",
 		},
-		"a kubeconfig as user data is refused": {
-			given: newCast(func(c *cast) {
-				c.secret.Name = "a-kubeconfig"
-				c.owner.Spec.Bootstrap.DataSecretName = ptr.To("a-kubeconfig")
-			}),
-			condition: "AssociateBareMetalHost/False/InvalidConfiguration", message: "credentials of a Cluster",
-		},
 		"a claim that is refused shows what the API server says": {
 			calls:     appliesFail(apierrors.NewForbidden(claims, "m-1", errBroken)),
 			given:     newCast(),

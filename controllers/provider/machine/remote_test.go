@@ -18,7 +18,6 @@ package machine
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -243,10 +242,6 @@ func TestRemoteProblems(t *testing.T) {
 			},
 			condition: "IdentityReady/False/InvalidEffectiveIdentity", message: infrav1.EffectiveIdentityAnnotation,
 		},
-		"a machine without a Machine waits for it": {
-			change:    func(c *cast) { c.owner, c.machine.Finalizers = nil, []string{infrav1.MachineFinalizer} },
-			condition: "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef",
-		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -342,33 +337,8 @@ func TestConflictsOfAnotherCluster(t *testing.T) {
 	}
 }
 
-// TestLocalClaimIsKept shows a machine whose Metal3Cluster got an identityRef after the
-// machine had its server.
-func TestLocalClaimIsKept(t *testing.T) {
-	w := newWorld(t, interceptor.Funcs{}, newCast(running, withRemoteHost))
-	m := w.settled()
-	w.expect(m, "IdentityReady/True/NotUsed", `Secret "hosts"`)
-	w.expect(m, "Ready/True/Ready", `Secret "hosts"`)
-	expect.Equal(t, nil, w.there().asked)
-}
-
 // TestUnserved shows machines in a cluster that serves no claims.
 func TestUnserved(t *testing.T) {
-	t.Run("one that asks for a host of it is told so", func(t *testing.T) {
-		w := newWorld(t, interceptor.Funcs{}, newCast())
-		w.HostClaims.Local = served(false)
-		w.expect(w.settled(), "AssociateBareMetalHost/False/HostClaimAPIMissing", "identityRef")
-		if woken := w.mapper().waitingForKinds(t.Context()); !slices.Contains(woken, request(w.namespace, "m-1")) {
-			t.Errorf("woken by the kinds are %v", woken)
-		}
-	})
-	t.Run("one whose hosts are in another cluster does not mind", func(t *testing.T) {
-		w, there := beyond(t, interceptor.Funcs{})
-		w.HostClaims.Local = served(false)
-		w.settled()
-		w.settled()
-		claimsAre(t, there, 1)
-	})
 	t.Run("one that is deleted gives back its data and goes", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
 		w.HostClaims.Local = served(false)
