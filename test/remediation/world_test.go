@@ -238,10 +238,6 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, c *harness.Crash) e
 	if err := remediation.SetupIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	metrics, err := remediation.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		return err
-	}
 	return (&remediation.Reconciler{
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
@@ -250,7 +246,7 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, c *harness.Crash) e
 		Remote:   noRemote{},
 		Nodes:    nodes.Nodes{Cache: &workload{client: direct, cache: mgr.GetCache(), watch: map[string]bool{}}},
 		Recorder: mgr.GetEventRecorder("test"),
-		Metrics:  metrics,
+		Metrics:  remediation.NewMetrics(prometheus.NewRegistry()),
 		Clock:    &w.clock,
 	}).SetupWithManager(ctx, mgr, controller.Options{})
 }

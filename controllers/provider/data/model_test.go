@@ -132,14 +132,12 @@ networkData:
 // controller adds a controller.
 func (w *model) controller(servers hosts, byHostName bool) {
 	indexes := []func(context.Context, client.FieldIndexer) error{SetupIndexes, indexClaims(&ipamv1alpha1.IPClaim{}), indexClaims(&capipamv1.IPAddressClaim{})}
-	metrics, err := NewMetrics(prometheus.NewRegistry())
-	w.must(err)
 	view, live := w.View(), w.Live(w.troubles)
 	cache, err := view.Client(w.t.Context(), w.troubles, indexes...)
 	w.must(err)
 	w.views = append(w.views, view)
 	w.controllers = append(w.controllers, &Reconciler{
-		Client: cache, Live: live, Hosts: servers, Secrets: secretwatch.New(nil), Metrics: metrics,
+		Client: cache, Live: live, Hosts: servers, Secrets: secretwatch.New(nil), Metrics: NewMetrics(prometheus.NewRegistry()),
 		Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, ClaimsByHostName: byHostName,
 		metal3IPAM: served(true), otherIPAM: served(false),
 	})

@@ -73,10 +73,8 @@ func TestRemoteWordsAreNotShown(t *testing.T) {
 	expect.NoError(t, err)
 	data, target := remoteData(t), identity.Target{Server: "https://hosts.example", Namespace: "infra"}
 	recorder := events.NewFakeRecorder(10)
-	metrics, err := NewMetrics(prometheus.NewRegistry())
-	expect.NoError(t, err)
 	r := &Reconciler{
-		Client: cached, Live: cached, Secrets: secretwatch.New(nil), Metrics: metrics, Recorder: recorder, Clock: clock.RealClock{},
+		Client: cached, Live: cached, Secrets: secretwatch.New(nil), Metrics: NewMetrics(prometheus.NewRegistry()), Recorder: recorder, Clock: clock.RealClock{},
 		Hosts:      hostclaims.Clients{Client: cached, Remote: site{to: remote.NewSite(target, hostile, hostile)}},
 		metal3IPAM: served(true), otherIPAM: served(false),
 	}

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -118,17 +119,13 @@ type Metrics struct {
 }
 
 // NewMetrics makes the metrics and registers them.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	m := &Metrics{timeToReady: prometheus.NewHistogram(prometheus.HistogramOpts{
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	return &Metrics{timeToReady: promauto.With(registry).NewHistogram(prometheus.HistogramOpts{
 		Name: "capm3_data_time_to_ready_seconds",
 		Help: "Time from the creation of a Metal3Data until its secrets exist.",
 		// From an idle address manager to a pool that has to be extended first.
 		Buckets: []float64{0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
 	})}
-	if err := registry.Register(m.timeToReady); err != nil {
-		return nil, fmt.Errorf("register metrics of Metal3Data: %w", err)
-	}
-	return m, nil
 }
 
 // announce logs and measures a change of readiness after it has been written, and emits an event if a user

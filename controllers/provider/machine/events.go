@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -164,25 +165,20 @@ type Metrics struct {
 }
 
 // NewMetrics makes the metrics and registers them.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	m := &Metrics{
-		timeToProvisioned: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	factory := promauto.With(registry)
+	return &Metrics{
+		timeToProvisioned: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "capm3_machine_time_to_provisioned_seconds",
 			Help: "Time from the creation of a Metal3Machine until its server runs the image.",
 			// From a simulated server to one with slow firmware in a long queue.
 			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200},
 		}, []string{"namespace", "cluster"}),
-		stale: prometheus.NewCounter(prometheus.CounterOpts{
+		stale: factory.NewCounter(prometheus.CounterOpts{
 			Name: "capm3_machine_stale_decisions_total",
 			Help: "Passes over a Metal3Machine whose write met a newer object than was read, in this cluster or in that of its HostClaim.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.timeToProvisioned, m.stale} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics of Metal3Machine: %w", err)
-		}
-	}
-	return m, nil
 }
 
 // Forget ends the series of a Cluster that is gone.

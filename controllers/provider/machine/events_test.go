@@ -23,13 +23,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/internal/expect"
 )
 
 func TestForgetEndsTheSeriesOfACluster(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m, err := NewMetrics(registry)
-	expect.NoError(t, err)
+	m := NewMetrics(registry)
 	m.provisioned("n", "gone", time.Minute)
 	m.provisioned("n", "stays", time.Minute)
 	m.Forget("n", "gone")

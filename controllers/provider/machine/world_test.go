@@ -178,11 +178,9 @@ func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls in
 	t.Helper()
 	reader, err := server.NewClient(t.Context(), calls, hostclaims.SetupIndexes, watch.IndexByCluster(&clusterv1.Machine{}, &infrav1.Metal3Machine{}), SetupIndexes)
 	expect.NoError(t, err)
-	metrics, err := NewMetrics(prometheus.NewRegistry())
-	expect.NoError(t, err)
 	w := &world{t: t, cast: c, server: server, namespace: namespace, Reconciler: &Reconciler{
 		Client: reader, Live: reader, HostClaims: hostclaims.Clients{Local: served(true), Remote: &connections{}}, Nodes: &fakeNodes{readErr: workload.ErrNotConnected},
-		Secrets: secretwatch.New(nil, ExportLabels()...), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
+		Secrets: secretwatch.New(nil, ExportLabels()...), Recorder: events.NewFakeRecorder(100), Metrics: NewMetrics(prometheus.NewRegistry()),
 		Clock: clocktesting.NewFakePassiveClock(noon.Time),
 	}}
 	w.populate()

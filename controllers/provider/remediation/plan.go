@@ -178,27 +178,3 @@ func withoutTaint(node *corev1.Node) *corev1.Node {
 	out.Spec.Taints = slices.DeleteFunc(out.Spec.Taints, isOutOfService)
 	return out
 }
-
-// mustLeave reports whether a Pod keeps the Node from being evacuated: Kubernetes takes it away
-// as soon as the Node is declared out of service. A Pod that tolerates that, such as one of the
-// control plane, stays.
-func mustLeave(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return pod.DeletionTimestamp != nil
-	}
-	return pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Spec.Tolerations, tolerates)
-}
-
-// tolerates reports whether a toleration is for the taint. The empty key stands for all keys,
-// the empty effect for all effects.
-func tolerates(t corev1.Toleration) bool {
-	taint := outOfService()
-	switch {
-	case t.Effect != "" && t.Effect != taint.Effect, t.Key != "" && t.Key != taint.Key:
-		return false
-	case t.Operator == corev1.TolerationOpExists:
-		return true
-	default:
-		return t.Key != "" && t.Value == taint.Value
-	}
-}

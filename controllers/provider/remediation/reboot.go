@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -256,4 +257,16 @@ func (s *scope) nodeName() string {
 		return ""
 	}
 	return s.machine.Status.NodeRef.Name
+}
+
+// mustLeave reports whether a Pod keeps the Node from being evacuated: Kubernetes takes it away
+// as soon as the Node is declared out of service. A Pod that tolerates that, such as one of the
+// control plane, stays.
+func mustLeave(pod *corev1.Pod) bool {
+	taint := outOfService()
+	stays := func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Background(), &taint, false) }
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return pod.DeletionTimestamp != nil
+	}
+	return pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Spec.Tolerations, stays)
 }

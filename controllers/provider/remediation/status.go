@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,27 +113,22 @@ type Metrics struct {
 }
 
 // NewMetrics makes the metrics and registers them.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	m := &Metrics{
-		reboots: prometheus.NewCounter(prometheus.CounterOpts{
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	factory := promauto.With(registry)
+	return &Metrics{
+		reboots: factory.NewCounter(prometheus.CounterOpts{
 			Name: "capm3_remediation_reboots_total",
 			Help: "Reboots that Metal3Remediations began.",
 		}),
-		handedBack: prometheus.NewCounter(prometheus.CounterOpts{
+		handedBack: factory.NewCounter(prometheus.CounterOpts{
 			Name: "capm3_remediation_handed_back_total",
 			Help: "Machines that rebooting did not help, handed back to their owner to be replaced.",
 		}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+		duration: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "capm3_remediation_reboot_seconds",
 			Help: "Time from the beginning of a reboot until the server is on and its Node as it was.",
 			// From a simulated server to one whose firmware tests its memory.
 			Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800},
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.reboots, m.handedBack, m.duration} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics of Metal3Remediation: %w", err)
-		}
-	}
-	return m, nil
 }

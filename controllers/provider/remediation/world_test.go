@@ -140,8 +140,7 @@ func newWorld(t *testing.T, o *objects) *world {
 		recorder: events.NewFakeRecorder(100), clock: clocktesting.NewFakePassiveClock(start),
 	}
 	w.store = newStore(t, o)
-	metrics, err := NewMetrics(w.registry)
-	expect.NoError(t, err)
+	metrics := NewMetrics(w.registry)
 	own := interceptor.NewClient(w.store, w.writes())
 	w.Reconciler = &Reconciler{
 		Client: own, Live: w.store, Claims: claimsOf{w}, Nodes: nodes.Nodes{Cache: workload{world: w}},

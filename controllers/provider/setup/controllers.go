@@ -246,10 +246,7 @@ func addCluster(ctx context.Context, s *shared, options controller.Options) erro
 }
 
 func addMachine(ctx context.Context, s *shared, options controller.Options) error {
-	measurements, err := machine.NewMetrics(metrics.Registry)
-	if err != nil {
-		return err
-	}
+	measurements := machine.NewMetrics(metrics.Registry)
 	if err := onClusterGone(ctx, s.mgr.GetCache(), measurements.Forget); err != nil {
 		return err
 	}
@@ -301,10 +298,6 @@ func addMachineTemplate(ctx context.Context, s *shared, options controller.Optio
 }
 
 func addRemediation(ctx context.Context, s *shared, options controller.Options) error {
-	measurements, err := remediation.NewMetrics(metrics.Registry)
-	if err != nil {
-		return err
-	}
 	return (&remediation.Reconciler{
 		Client:      s.client,
 		Live:        s.mgr.GetAPIReader(),
@@ -313,7 +306,7 @@ func addRemediation(ctx context.Context, s *shared, options controller.Options) 
 		Remote:      s.remote,
 		Nodes:       nodes.Nodes{Cache: s.nodes.Cache, Refusals: s.nodes.Refusals, Watcher: "remediation-nodes"},
 		Recorder:    s.mgr.GetEventRecorder(reporter),
-		Metrics:     measurements,
+		Metrics:     remediation.NewMetrics(metrics.Registry),
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, options)
@@ -330,11 +323,7 @@ func addDataTemplate(ctx context.Context, s *shared, options controller.Options)
 }
 
 func addData(ctx context.Context, s *shared, options controller.Options) error {
-	measurements, err := data.NewMetrics(metrics.Registry)
-	if err != nil {
-		return err
-	}
-	return newData(s, measurements).SetupWithManager(ctx, s.mgr, s.local, s.remote, options)
+	return newData(s, data.NewMetrics(metrics.Registry)).SetupWithManager(ctx, s.mgr, s.local, s.remote, options)
 }
 
 func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
