@@ -132,25 +132,18 @@ func left(host *bmov1alpha1.BareMetalHost) bool {
 // withoutPullSecret is an image without the name of its pull secret, which differs
 // between claim and host when the secret is a copy.
 func withoutPullSecret(image *bmov1alpha1.Image) *bmov1alpha1.Image {
-	if image == nil {
-		return nil
-	}
 	out := image.DeepCopy()
-	out.OCIAuthSecretName = nil
+	if out != nil {
+		out.OCIAuthSecretName = nil
+	}
 	return out
 }
 
 // begun reports whether the host writes its payload, or has written it. A host in
 // error will read its data again.
 func begun(host *bmov1alpha1.BareMetalHost) bool {
-	switch host.Status.Provisioning.State {
-	case bmov1alpha1.StateProvisioned:
-		return true
-	case bmov1alpha1.StateProvisioning:
-		return host.Status.ErrorMessage == ""
-	default:
-		return false
-	}
+	state := host.Status.Provisioning.State
+	return state == bmov1alpha1.StateProvisioned || state == bmov1alpha1.StateProvisioning && host.Status.ErrorMessage == ""
 }
 
 // CheckRebuild returns an error for its author if the token of a claim cannot be

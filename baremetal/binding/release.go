@@ -119,11 +119,6 @@ func Releasable(host *bmov1alpha1.BareMetalHost) Wait {
 	}
 }
 
-// SwitchingOff reports whether a host is on and is to be off.
-func SwitchingOff(host *bmov1alpha1.BareMetalHost) bool {
-	return host.Status.PoweredOn && !host.Spec.Online
-}
-
 // external reports whether the host was provisioned by others and will never become
 // available by being cleared.
 func external(h *bmov1alpha1.BareMetalHost) bool {

@@ -249,8 +249,7 @@ func Movable(claim *bmov1alpha1.HostClaim) (metav1.Condition, bool) {
 // is not ready or must stay. clusterctl looks at the machine, too, because it passes over
 // a claim whose CRD lacks its label: the machine would be moved without its claim.
 func BlocksMove(claim *bmov1alpha1.HostClaim) bool {
-	_, found := claim.Annotations[infrav1.BlockMoveAnnotation]
-	return found
+	return metav1.HasAnnotation(claim.ObjectMeta, infrav1.BlockMoveAnnotation)
 }
 
 // PauseValue is the value of the pause annotation that the machine controller

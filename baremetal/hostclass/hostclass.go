@@ -90,8 +90,7 @@ func ofController(finalizer string) bool { return strings.HasPrefix(finalizer, f
 
 // marked reports whether the claim is the hostclaim manager's, of which a restore may have left the finalizer out.
 func marked(claim *bmov1alpha1.HostClaim) bool {
-	_, found := claim.Annotations[infrav1.BoundClaimUIDAnnotation]
-	return found
+	return metav1.HasAnnotation(claim.ObjectMeta, infrav1.BoundClaimUIDAnnotation)
 }
 
 // Name is the name of the class of a claim; empty if it has none.

@@ -56,11 +56,8 @@ func (i ProviderID) Valid() bool {
 // and for older formats of this one, which name a host only.
 func ParseProviderID(providerID string) (ProviderID, bool) {
 	path, ours := strings.CutPrefix(providerID, ProviderIDPrefix)
-	if !ours {
-		return ProviderID{}, false
-	}
 	parts := strings.Split(path, "/")
-	if len(parts) != 3 {
+	if !ours || len(parts) != 3 {
 		return ProviderID{}, false
 	}
 	id := ProviderID{Namespace: parts[0], Host: parts[1], Machine: parts[2]}

@@ -129,15 +129,9 @@ func (c *Criteria) add(field string, e bmov1alpha1.HostSelectorRequirement) erro
 	return nil
 }
 
-// portable reports whether the webhook of baremetal-operator 0.14 takes an operator, in exactly this spelling.
-func portable(o operators.Operator) bool {
-	switch o {
-	case operators.In, operators.NotIn, operators.Exists, operators.DoesNotExist,
-		operators.Equals, operators.DoubleEquals, operators.NotEquals:
-		return true
-	default:
-		return false
-	}
+// portable are the operators that the webhook of baremetal-operator 0.14 takes, in exactly this spelling.
+var portable = [...]operators.Operator{
+	operators.In, operators.NotIn, operators.Exists, operators.DoesNotExist, operators.Equals, operators.DoubleEquals, operators.NotEquals,
 }
 
 // CheckNew returns why a new claim is refused: what Parse returns, or an error for each operator that Parse
@@ -149,11 +143,11 @@ func CheckNew(claim *bmov1alpha1.HostClaim) error {
 	var faults []error
 	for i, e := range claim.Spec.HostSelector.MatchExpressions {
 		parsed, known := spellings[strings.ToLower(string(e.Operator))]
-		if !known || portable(e.Operator) {
+		if !known || slices.Contains(portable[:], e.Operator) {
 			continue
 		}
 		fault := &InvalidError{Field: fmt.Sprintf("spec.hostSelector.matchExpressions[%d]", i)}
-		if portable(parsed) {
+		if slices.Contains(portable[:], parsed) {
 			fault.Problem = fmt.Sprintf("operator %q is spelled %q in a claim", e.Operator, parsed)
 		} else {
 			fault.Problem = fmt.Sprintf(

@@ -24,6 +24,7 @@ limitations under the License.
 package selection
 
 import (
+	"cmp"
 	"iter"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -53,28 +54,19 @@ const (
 	HoldingData           Misfit = "holding an image or data"
 )
 
-// Select returns the first host that fits, or false. With a failure domain that
-// is a preference, hosts of that domain come first. The sequence may be run
-// through twice and must then give the same order.
-func Select(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) (*bmov1alpha1.BareMetalHost, bool) {
-	if c.FailureDomain == "" || !c.Soft {
-		return first(c, hosts)
-	}
-	strict := c
-	strict.Soft = false
-	if host, found := first(strict, hosts); found {
-		return host, true
-	}
-	return first(c, hosts)
-}
-
-func first(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) (*bmov1alpha1.BareMetalHost, bool) {
+// Select returns the first host that fits, or false. With a failure domain that is a preference, hosts of that domain
+// come first.
+func Select(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) (found *bmov1alpha1.BareMetalHost, ok bool) {
 	for host := range hosts {
-		if Fits(c, host) == "" {
+		if Fits(c, host) != "" {
+			continue
+		}
+		if !c.Soft || c.FailureDomain == "" || host.Labels[infrav1.FailureDomainLabel] == c.FailureDomain {
 			return host, true
 		}
+		found = cmp.Or(found, host)
 	}
-	return nil, false
+	return found, found != nil
 }
 
 // Fits returns why a host does not answer a claim; empty when it does. It does not ask whether

@@ -22,7 +22,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hostclaimv1 "github.com/metal3-io/cluster-api-provider-metal3/api/hostclaim/v1alpha1"
@@ -34,30 +33,19 @@ import (
 // does not exist.
 func Judge(ctx context.Context, reader client.Reader, controller hostclass.Controller, claim *bmov1alpha1.HostClaim,
 ) (hostclass.Verdict, *hostclaimv1.HostClaimClass, error) {
-	class, err := classOf(ctx, reader, claim)
+	name, class := hostclass.Name(claim), &hostclaimv1.HostClaimClass{}
+	if name == "" {
+		return controller.Judge(claim, nil, nil), nil, nil
+	}
+	switch err := reader.Get(ctx, client.ObjectKey{Name: name}, class); {
+	case apierrors.IsNotFound(err):
+		return controller.Judge(claim, nil, nil), nil, nil
+	case err != nil:
+		return hostclass.Verdict{}, nil, fmt.Errorf("read HostClaimClass %s: %w", name, err)
+	}
+	namespace, err := watch.ReadNamespace(ctx, reader, claim.Namespace)
 	if err != nil {
 		return hostclass.Verdict{}, nil, err
 	}
-	var namespace metav1.ObjectMeta
-	if class != nil {
-		if namespace, err = watch.ReadNamespace(ctx, reader, claim.Namespace); err != nil {
-			return hostclass.Verdict{}, nil, err
-		}
-	}
 	return controller.Judge(claim, class, namespace.Labels), class, nil
-}
-
-func classOf(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) (*hostclaimv1.HostClaimClass, error) {
-	name := hostclass.Name(claim)
-	if name == "" {
-		return nil, nil //nolint:nilnil // the claim names none
-	}
-	class := &hostclaimv1.HostClaimClass{}
-	if err := reader.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // there is none
-		}
-		return nil, fmt.Errorf("read HostClaimClass %s: %w", name, err)
-	}
-	return class, nil
 }

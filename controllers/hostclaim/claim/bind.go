@@ -49,10 +49,8 @@ func (r *Reconciler) bind(ctx context.Context, s *scope) error {
 	switch s.step {
 	case binding.Choose:
 	case binding.Rest:
-		s.waits.bind = binding.Wait{
-			Reason:  infrav1.ReservedReason,
-			Message: "The claim is kept for the next machine, and has no host; it looks for one when a machine uses it",
-		}
+		s.waits.bind = because(infrav1.ReservedReason,
+			"The claim is kept for the next machine, and has no host; it looks for one when a machine uses it")
 		return nil
 	default:
 		return nil
@@ -72,10 +70,8 @@ func (r *Reconciler) bind(ctx context.Context, s *scope) error {
 	}
 	ctrl.LoggerFrom(ctx).Error(err, "The claim cannot be bound")
 	r.Pool.Leave(keyOf(s.claim)) // another claim may have the host
-	s.waits.bind = binding.Wait{
-		Reason:  infrav1.BindRefusedReason,
-		Message: "The API server refuses to bind the claim to a host: " + refusal(err) + ". It is tried again",
-	}
+	s.waits.bind = because(infrav1.BindRefusedReason,
+		"The API server refuses to bind the claim to a host: "+refusal(err)+". It is tried again")
 	s.wakeAt(r.Clock.Now().Add(refusedPause))
 	return nil
 }
@@ -137,9 +133,7 @@ func (r *Reconciler) pick(s *scope, criteria selection.Criteria) (candidate, bin
 		Claim: keyOf(s.claim), Created: s.claim.CreationTimestamp.Time, UID: s.claim.UID, Criteria: criteria, Namespaces: namespaces,
 	})
 	if len(admitting) == 0 {
-		return candidate{}, binding.Wait{
-			Reason: infrav1.NoNamespaceAdmitsReason, Message: noNamespace(s.claim.Namespace, criteria, s.decision),
-		}
+		return candidate{}, because(infrav1.NoNamespaceAdmitsReason, noNamespace(s.claim.Namespace, criteria, s.decision))
 	}
 	host, found := r.Pool.Pick(keyOf(s.claim))
 	if !found {
@@ -204,11 +198,9 @@ func adopt(claim *bmov1alpha1.HostClaim, moved []bmov1alpha1.BareMetalHost) (can
 		names[i] = moved[i].Name
 	}
 	slices.Sort(names)
-	return candidate{}, binding.Wait{
-		Reason: infrav1.AmbiguousHostReason,
-		Message: "Several hosts were moved or restored with this claim: " + strings.Join(names, ", ") +
-			"; remove spec.consumerRef from all but the one that is its own",
-	}
+	return candidate{}, because(infrav1.AmbiguousHostReason,
+		"Several hosts were moved or restored with this claim: "+strings.Join(names, ", ")+
+			"; remove spec.consumerRef from all but the one that is its own")
 }
 
 // explain counts the hosts that the claim could have had, by reason. It copies no host, since a

@@ -141,12 +141,9 @@ func (r *Reconciler) setDefaultClass(ctx context.Context, claim *bmov1alpha1.Hos
 // untouched reports whether no controller has begun to answer a claim, which is not made for a server that there is
 // already.
 func untouched(claim *bmov1alpha1.HostClaim) bool {
-	if _, takesOver := claim.Annotations[infrav1.TakeOverAnnotation]; takesOver {
-		return false
-	}
 	_, intended := binding.LastIntent(claim)
 	record := binding.RecordOf(claim)
-	return !intended && !hostclass.Answered(claim) && (record == binding.Blank || record == binding.Unrecorded)
+	return !metav1.HasAnnotation(claim.ObjectMeta, infrav1.TakeOverAnnotation) && !intended && !hostclass.Answered(claim) && (record == binding.Blank || record == binding.Unrecorded)
 }
 
 // classWait is why the claim may get no host by its class; without a reason if it may.

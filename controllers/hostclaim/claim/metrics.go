@@ -38,13 +38,6 @@ type Metrics struct {
 	secrets *prometheus.CounterVec
 }
 
-// Results of bringing a secret next to a host.
-const (
-	secretWritten = "written"
-	secretRefused = "refused"
-	secretFailed  = "failed"
-)
-
 // NewMetrics registers the metrics of claims, which are read from a cache.
 func NewMetrics(registry prometheus.Registerer, claims client.Reader) (*Metrics, error) {
 	waiting := waitingClaims{claims, prometheus.NewDesc("hostclaim_waiting_claims",
@@ -98,11 +91,11 @@ func (m *Metrics) provisioned(before, after bmov1alpha1.HostClaimStatus) {
 // secret counts a secret that was brought next to a host, or was not: then a person must mend something, or
 // a request failed and is tried again.
 func (m *Metrics) secret(kind binding.SecretKind, err error) {
-	result := secretWritten
+	result := "written"
 	if problem := (*secretError)(nil); errors.As(err, &problem) {
-		result = secretRefused
+		result = "refused"
 	} else if err != nil {
-		result = secretFailed
+		result = "failed"
 	}
 	m.secrets.WithLabelValues(string(kind), result).Inc()
 }

@@ -116,14 +116,9 @@ func (r *Reconciler) observeMove(ctx context.Context, s *scope) (moveFacts, erro
 	if o.unlabeled, err = r.Kinds.Unlabeled(ctx); err != nil {
 		return o, fmt.Errorf("read the labels of CustomResourceDefinitions: %w", err)
 	}
-	o.handOver, err = r.mayMove(ctx, o.host.Namespace)
+	namespace, err := watch.ReadNamespace(ctx, r.Client, o.host.Namespace)
+	o.handOver = namespace.Annotations[infrav1.HostsMayMoveAnnotation] == "true"
 	return o, err
-}
-
-// mayMove reports whether the infrastructure team lets the hosts of a namespace move.
-func (r *Reconciler) mayMove(ctx context.Context, name string) (bool, error) {
-	namespace, err := watch.ReadNamespace(ctx, r.Client, name)
-	return namespace.Annotations[infrav1.HostsMayMoveAnnotation] == "true", err
 }
 
 // pauseHost makes the host ready, unless it is ready and recorded for this very version of

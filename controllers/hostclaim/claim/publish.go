@@ -47,16 +47,12 @@ func (r *Reconciler) publish(ctx context.Context, s *scope) error {
 	hash, reported := binding.HardwareHash(s.host)
 	switch {
 	case !s.grant().Admitted: // what is published stays as it is, nothing new goes out
-		s.waits.publish = binding.Wait{
-			Reason:  infrav1.PolicyRevokedReason,
-			Message: "No HostDeployPolicy admits this namespace to the host any more; its facts are no longer updated",
-		}
+		s.waits.publish = because(infrav1.PolicyRevokedReason,
+			"No HostDeployPolicy admits this namespace to the host any more; its facts are no longer updated")
 		return nil
 	case !reported:
-		s.waits.publish = binding.Wait{
-			Reason:  infrav1.HardwareDataMissingReason,
-			Message: "The host has not reported its hardware; it is published as soon as it does",
-		}
+		s.waits.publish = because(infrav1.HardwareDataMissingReason,
+			"The host has not reported its hardware; it is published as soon as it does")
 		return nil
 	case found && sameFacts(current, facts(s, s.host)) && binding.FactsHash(current) == hash:
 		return nil

@@ -195,9 +195,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 	}
 	if err := r.ensureFinalizer(ctx, s.claim); err != nil {
 		if why := refusal(err); why != "" && s.host == nil && binding.RecordOf(s.claim) == binding.Unrecorded {
-			s.waits.bind = binding.Wait{
-				Reason: infrav1.BindRefusedReason, Message: "The API server refuses the finalizer of the claim: " + why + ". It is tried again",
-			}
+			s.waits.bind = because(infrav1.BindRefusedReason, "The API server refuses the finalizer of the claim: "+why+". It is tried again")
 		}
 		return err
 	}

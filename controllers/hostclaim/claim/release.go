@@ -141,9 +141,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 	if err := r.Client.Patch(ctx, desired, patch.Locked(s.claim)); client.IgnoreNotFound(err) != nil {
 		if why := refusal(err); why != "" {
 			s.finished = false
-			s.waits.release = binding.Wait{
-				Reason: bmov1alpha1.HostClaimDeletionFailedReason, Message: "The claim has no host any more and cannot go: " + why,
-			}
+			s.waits.release = because(bmov1alpha1.HostClaimDeletionFailedReason, "The claim has no host any more and cannot go: "+why)
 		}
 		return fmt.Errorf("remove the finalizer: %w", err)
 	}
@@ -250,7 +248,7 @@ type Released struct {
 // have happened to the host since.
 func (r Releaser) Release(ctx context.Context, host, cleared *bmov1alpha1.BareMetalHost, withdraw func(context.Context) error) (Released, error) {
 	if !equality.Semantic.DeepEqual(cleared, host) {
-		if err := r.patch(ctx, host, cleared, "Took back what the host was given, waiting for it to be wiped"); err != nil {
+		if err := r.Patch(ctx, host, cleared, "Took back what the host was given, waiting for it to be wiped"); err != nil {
 			return Released{Host: host}, err
 		}
 		host = cleared
@@ -290,20 +288,24 @@ func (r Releaser) free(ctx context.Context, out Released, withdraw func(context.
 		return out, err
 	}
 	freed := binding.Freed(live)
-	if err := r.patch(ctx, live, freed, "Released the host"); err != nil {
+	if err := r.Patch(ctx, live, freed, "Released the host"); err != nil {
 		return out, err
 	}
 	out.Host = freed
 	return out, nil
 }
 
-// patch writes a host that must not have changed since it was read.
-func (r Releaser) patch(ctx context.Context, before, after *bmov1alpha1.BareMetalHost, done string) error {
+// Patch writes a host that must not have changed since it was read, and logs what was done, with the claim that the
+// host named.
+func (r Releaser) Patch(ctx context.Context, before, after *bmov1alpha1.BareMetalHost, done string) error {
 	if err := r.Client.Patch(ctx, after, patch.Locked(before)); err != nil {
 		return goneIsConflict("patch the BareMetalHost", err)
 	}
-	ref := before.Spec.ConsumerRef
-	ctrl.LoggerFrom(ctx).Info(done, "BareMetalHost", klog.KObj(after), "HostClaim", klog.KRef(ref.Namespace, ref.Name), "claimUID", ref.UID)
+	log := ctrl.LoggerFrom(ctx).WithValues("BareMetalHost", klog.KObj(after))
+	if ref := before.Spec.ConsumerRef; ref != nil {
+		log = log.WithValues("HostClaim", klog.KRef(ref.Namespace, ref.Name), "claimUID", ref.UID)
+	}
+	log.Info(done)
 	return nil
 }
 
@@ -322,7 +324,7 @@ const switchingOff = 5 * time.Second
 // switchedOffBy returns until when a host that is being switched off is not freed: the write would mostly
 // conflict with what baremetal-operator reports of it. Nothing depends on it.
 func switchedOffBy(host *bmov1alpha1.BareMetalHost) time.Time {
-	if !binding.SwitchingOff(host) || host.Status.LastUpdated == nil {
+	if !host.Status.PoweredOn || host.Spec.Online || host.Status.LastUpdated == nil {
 		return time.Time{}
 	}
 	return host.Status.LastUpdated.Add(switchingOff)

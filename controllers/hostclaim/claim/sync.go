@@ -134,11 +134,9 @@ func (r *Reconciler) payload(ctx context.Context, s *scope, stage binding.Progre
 		if err := binding.CheckRebuild(s.claim); err != nil {
 			s.waitsForSync(binding.Wait{Reason: infrav1.InvalidRebuildAnnotationReason, Message: err.Error()})
 		}
-		s.waitsForSync(binding.Wait{
-			Reason: infrav1.ImageChangeIgnoredReason,
-			Message: "image or customDeploy were changed after the host had been told what to write; the host keeps what it has. " +
-				"Write any new text, such as a date, to annotation " + infrav1.RebuildAnnotation + " to have it wiped and written anew",
-		})
+		s.waitsForSync(because(infrav1.ImageChangeIgnoredReason,
+			"image or customDeploy were changed after the host had been told what to write; the host keeps what it has. "+
+				"Write any new text, such as a date, to annotation "+infrav1.RebuildAnnotation+" to have it wiped and written anew"))
 		return nil, nil //nolint:nilnil // as above
 	}
 	if !r.mayHave(s, s.grant()) {
@@ -203,10 +201,8 @@ func (r *Reconciler) grantLive(ctx context.Context, s *scope) (policy.Grant, err
 // mayHave reports whether policy permits what the claim asks for, and a host takes it at all.
 func (r *Reconciler) mayHave(s *scope, grant policy.Grant) bool {
 	if !grant.Admitted {
-		s.waitsForSync(binding.Wait{
-			Reason:  infrav1.PolicyRevokedReason,
-			Message: "no HostDeployPolicy admits this namespace to the host any more, so nothing new is written to it",
-		})
+		s.waitsForSync(because(infrav1.PolicyRevokedReason,
+			"no HostDeployPolicy admits this namespace to the host any more, so nothing new is written to it"))
 		return false
 	}
 	err := grant.Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy, r.DeniedImages)
@@ -214,10 +210,8 @@ func (r *Reconciler) mayHave(s *scope, grant policy.Grant) bool {
 		err = binding.CheckPayload(s.claim)
 	}
 	if err != nil {
-		s.waitsForSync(binding.Wait{
-			Reason:  infrav1.ImageRefusedReason,
-			Message: err.Error() + ". The claim holds its server meanwhile: mend it, or delete it to give the server back",
-		})
+		s.waitsForSync(because(infrav1.ImageRefusedReason,
+			err.Error()+". The claim holds its server meanwhile: mend it, or delete it to give the server back"))
 	}
 	return err == nil
 }
@@ -250,11 +244,9 @@ func (r *Reconciler) emptied(ctx context.Context, s *scope, claim *bmov1alpha1.H
 // its data when it is switched on; one that stays on would be written at once.
 func (r *Reconciler) couldBeWritten(ctx context.Context, s *scope, grant policy.Grant) (bool, error) {
 	if s.host.Spec.DisablePowerOff && !s.claim.Spec.PoweredOn {
-		s.waitsForSync(binding.Wait{
-			Reason: infrav1.RebuildRefusedReason,
-			Message: "The host must not be switched off and would be written anew at once, with the data of before: " +
-				"have its administrator set spec.disablePowerOff of the BareMetalHost to false, or let this claim be powered on",
-		})
+		s.waitsForSync(because(infrav1.RebuildRefusedReason,
+			"The host must not be switched off and would be written anew at once, with the data of before: "+
+				"have its administrator set spec.disablePowerOff of the BareMetalHost to false, or let this claim be powered on"))
 		return false, nil
 	}
 	if !r.mayHave(s, grant) {
@@ -286,19 +278,19 @@ func (s *scope) goesOnAsTold() bool {
 // does not admit the claim any more, or it was done too often, which is over at a time.
 func powerWait(s *scope, now time.Time) (wait binding.Wait, until time.Time) {
 	if !s.grant().Admitted {
-		return binding.Wait{
-			Reason:  infrav1.PolicyRevokedReason,
-			Message: "no HostDeployPolicy admits this namespace to the host any more, so its power is not switched and no reboot is passed on",
-		}, time.Time{}
+		return because(infrav1.PolicyRevokedReason,
+			"no HostDeployPolicy admits this namespace to the host any more, so its power is not switched and no reboot is passed on"), time.Time{}
 	}
 	until, limited := binding.PowerLimited(s.host, now)
 	if !limited {
 		return binding.Wait{}, time.Time{}
 	}
-	return binding.Wait{
-		Reason:  infrav1.PowerChangesLimitedReason,
-		Message: "The server was switched or rebooted 10 times within 10 minutes; what is asked for now is done when they are over",
-	}, until
+	return because(infrav1.PowerChangesLimitedReason,
+		"The server was switched or rebooted 10 times within 10 minutes; what is asked for now is done when they are over"), until
+}
+
+func because(reason, message string) binding.Wait {
+	return binding.Wait{Reason: reason, Message: message}
 }
 
 // waitsForSync notes why host and claim are not in step, unless something comes before it.
@@ -347,11 +339,9 @@ func (r *Reconciler) refuse(s *scope) {
 		s.waitsForSync(binding.Wait{Reason: infrav1.InvalidRebuildAnnotationReason, Message: err.Error()})
 	}
 	if _, found := s.claim.Annotations[bmov1alpha1.DetachedAnnotation]; found {
-		s.waitsForSync(binding.Wait{
-			Reason: infrav1.DetachRefusedReason,
-			Message: "annotation " + bmov1alpha1.DetachedAnnotation + " is not passed on, since a detached host is neither managed nor wiped; " +
-				"remove it, and ask the infrastructure team if the host must be detached",
-		})
+		s.waitsForSync(because(infrav1.DetachRefusedReason,
+			"annotation "+bmov1alpha1.DetachedAnnotation+" is not passed on, since a detached host is neither managed nor wiped; "+
+				"remove it, and ask the infrastructure team if the host must be detached"))
 	}
 }
 

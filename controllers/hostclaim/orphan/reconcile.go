@@ -40,14 +40,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // Reconciler looks after hosts without claims. It keeps nothing between two passes, and is a
@@ -85,9 +83,9 @@ func (r *Reconciler) reconcileBound(ctx context.Context, host *bmov1alpha1.BareM
 	plan := Next(Observed{Host: host, Claim: known, Grace: r.Grace, Now: r.Clock.Now()})
 	switch plan.Step {
 	case Mark: // the mark wakes the host, and the next pass finds it marked
-		return ctrl.Result{}, r.patch(ctx, "Marked the host as orphaned", host, Marked(host, r.Clock.Now()))
+		return ctrl.Result{}, r.Patch(ctx, host, Marked(host, r.Clock.Now()), "Marked the host as orphaned")
 	case Unmark:
-		return ctrl.Result{}, r.patch(ctx, "Removed the mark of an orphaned host, since its HostClaim exists", host, Unmarked(host))
+		return ctrl.Result{}, r.Patch(ctx, host, Unmarked(host), "Removed the mark of an orphaned host, since its HostClaim exists")
 	case Release:
 		return r.release(ctx, host, plan)
 	}
@@ -175,7 +173,7 @@ func (r *Reconciler) tidy(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 		if _, named, err := r.named(ctx, host, fencer, intends); err != nil || named {
 			return err
 		}
-		return r.patch(ctx, "Removed the fence of a bind that was given up", host, binding.Unfenced(host))
+		return r.Patch(ctx, host, binding.Unfenced(host), "Removed the fence of a bind that was given up")
 	}
 	uid := StrayClaim(host)
 	exists, left, err := r.named(ctx, host, uid, names)
@@ -192,7 +190,7 @@ func (r *Reconciler) tidy(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	if equality.Semantic.DeepEqual(tidied, host) {
 		return nil
 	}
-	return r.patch(ctx, "Removed the traces of a bind from a host that names no HostClaim", host, tidied)
+	return r.Patch(ctx, host, tidied, "Removed the traces of a bind from a host that names no HostClaim")
 }
 
 // named reports whether a claim with a UID exists, and whether it names a host. The cache is enough to
@@ -215,18 +213,4 @@ func (r *Reconciler) named(
 	}
 	exists = now.UID == uid
 	return exists, exists && by(now, host), nil
-}
-
-// patch writes a host that must not have changed since it was read, and logs what was done, with the
-// claim that the host named.
-func (r *Reconciler) patch(ctx context.Context, done string, before, after *bmov1alpha1.BareMetalHost) error {
-	if err := r.Client.Patch(ctx, after, patch.Locked(before)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("patch the BareMetalHost: %w", err))
-	}
-	log := ctrl.LoggerFrom(ctx)
-	if ref := before.Spec.ConsumerRef; ref != nil {
-		log = log.WithValues("HostClaim", klog.KRef(ref.Namespace, ref.Name), "claimUID", ref.UID)
-	}
-	log.Info(done)
-	return nil
 }

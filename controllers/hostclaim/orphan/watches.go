@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -73,13 +72,8 @@ func traces(host *bmov1alpha1.BareMetalHost) []string {
 
 // SetupWithManager registers the watches of Watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
-	watches := r.Watches()
-	own, others := watches[0], watches[1:]
-	build := ctrl.NewControllerManagedBy(mgr).
-		Named("orphanedhost").
-		For(own.Object, builder.WithPredicates(own.Predicates...)).
-		WithOptions(options)
-	return watch.Complete(build, others, more, queue.Conflicts(r))
+	build := ctrl.NewControllerManagedBy(mgr).Named("orphanedhost").WithOptions(options)
+	return watch.Complete(build, r.Watches(), more, queue.Conflicts(r))
 }
 
 // Watches is the table of SetupWithManager, the hosts themselves first. The model test delivers the

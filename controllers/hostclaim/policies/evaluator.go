@@ -105,10 +105,6 @@ type version struct {
 	resourceVersion string
 }
 
-func versionOf(p *bmov1alpha1.HostDeployPolicy) version {
-	return version{uid: p.UID, resourceVersion: p.ResourceVersion}
-}
-
 // compileAll returns all policies compiled. It keeps them by their version: every pass of every claim evaluates all
 // policies, and to compile one costs a hundred times as much as to evaluate it.
 func (e *Evaluator) compileAll(all []bmov1alpha1.HostDeployPolicy) []*policy.Compiled {
@@ -116,7 +112,7 @@ func (e *Evaluator) compileAll(all []bmov1alpha1.HostDeployPolicy) []*policy.Com
 	current := make(map[version]*policy.Compiled, len(all))
 	for i := range all {
 		out[i] = e.compile(&all[i])
-		current[versionOf(&all[i])] = out[i]
+		current[version{all[i].UID, all[i].ResourceVersion}] = out[i]
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,7 +123,7 @@ func (e *Evaluator) compileAll(all []bmov1alpha1.HostDeployPolicy) []*policy.Com
 // compile returns one policy compiled.
 func (e *Evaluator) compile(p *bmov1alpha1.HostDeployPolicy) *policy.Compiled {
 	e.mu.Lock()
-	known, found := e.compiled[versionOf(p)]
+	known, found := e.compiled[version{p.UID, p.ResourceVersion}]
 	e.mu.Unlock()
 	if found {
 		return known

@@ -54,17 +54,8 @@ const (
 // Main is the main function of the manager.
 func Main() {
 	o := NewOptions()
-	manager.Main("hostclaim-manager", &o.Options, o.AddFlags, func(ctx context.Context) error { return Run(ctx, o) })
-}
-
-// Run checks the options and the cluster, and runs the manager until ctx ends.
-func Run(ctx context.Context, o Options) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	return manager.Run(ctx, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
-		return NewManager(ctx, restConfig, o)
-	})
+	manager.Main("hostclaim-manager", &o.Options, o.AddFlags, func() error { return o.Validate() },
+		func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) { return NewManager(ctx, restConfig, o) })
 }
 
 // NewManager returns a manager with everything set up, ready to start.

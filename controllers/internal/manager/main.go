@@ -24,22 +24,26 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Main is the main function of a manager: it reads the flags, which addFlags declares on the options, and runs the
-// manager until a signal. It says on standard error why that cannot be, and ends the process with 1.
-func Main(name string, o *Options, addFlags func(*pflag.FlagSet), run func(context.Context) error) {
-	if err := execute(name, o, addFlags, run); err != nil {
+// Builder makes a manager with everything set up, ready to start.
+type Builder func(context.Context, *rest.Config) (ctrl.Manager, error)
+
+// Main is the main function of a manager: it reads the flags, which addFlags declares on the options, checks the
+// options, and runs the manager until a signal. It says on standard error why that cannot be, and ends the process with 1.
+func Main(name string, o *Options, addFlags func(*pflag.FlagSet), validate func() error, build Builder) {
+	if err := execute(name, o, addFlags, validate, build); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
 		os.Exit(1)
 	}
 }
 
-func execute(name string, o *Options, addFlags func(*pflag.FlagSet), run func(context.Context) error) error {
+func execute(name string, o *Options, addFlags func(*pflag.FlagSet), validate func() error, build Builder) error {
 	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	addFlags(fs)
 	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
@@ -57,5 +61,8 @@ func execute(name string, o *Options, addFlags func(*pflag.FlagSet), run func(co
 		return err
 	}
 	ctrl.SetLogger(klog.Background())
-	return run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), klog.Background()))
+	if err := validate(); err != nil {
+		return err
+	}
+	return run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), klog.Background()), build)
 }

@@ -49,8 +49,8 @@ type Definition struct {
 	Client client.Options
 }
 
-// Run runs a manager in the cluster of the kubeconfig until ctx ends.
-func Run(ctx context.Context, build func(context.Context, *rest.Config) (ctrl.Manager, error)) error {
+// run runs a manager in the cluster of the kubeconfig until ctx ends.
+func run(ctx context.Context, build Builder) error {
 	restConfig, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)

@@ -17,6 +17,7 @@ limitations under the License.
 package manager
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -62,4 +63,9 @@ func TestLogsCanBeJSON(t *testing.T) {
 	expect.NoError(t, fs.Parse([]string{"--logging-format=json"}))
 	problems := logsv1.Validate(o.Logging, nil, nil)
 	expect.That(t, len(problems) == 0, "%v", problems.ToAggregate())
+}
+
+func TestRunNeedsACluster(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	expect.Error(t, "--kubeconfig", run(t.Context(), nil))
 }

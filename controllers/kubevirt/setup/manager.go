@@ -27,7 +27,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	virtv1 "kubevirt.io/api/core/v1"
@@ -85,26 +84,24 @@ func (o Options) Validate() error {
 // Main is the main function of the manager.
 func Main() {
 	o := NewOptions()
-	manager.Main("kubevirt-manager", &o.Options, o.AddFlags, func(ctx context.Context) error { return Run(ctx, o) })
+	manager.Main("kubevirt-manager", &o.Options, o.AddFlags, func() error { return o.Validate() },
+		func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
+			return NewManager(ctx, restConfig, o)
+		})
 }
 
-// Run runs the manager in the cluster of the kubeconfig until ctx ends.
-func Run(ctx context.Context, o Options) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	return manager.Run(ctx, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
-		mgr, err := o.New(ctx, restConfig, manager.Definition{
-			UserAgent: userAgent, Lease: leaderElectionID, CRDs: neededCRDs(), NewScheme: NewScheme, Cache: CacheOptions(o), Client: ClientOptions(),
-		})
-		if err != nil {
-			return nil, err
-		}
-		if err := AddControllers(ctx, mgr, o); err != nil {
-			return nil, err
-		}
-		return mgr, o.AddServers(mgr, nil)
+// NewManager returns a manager with everything set up, ready to start.
+func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
+	mgr, err := o.New(ctx, restConfig, manager.Definition{
+		UserAgent: userAgent, Lease: leaderElectionID, CRDs: neededCRDs(), NewScheme: NewScheme, Cache: CacheOptions(o), Client: ClientOptions(),
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := AddControllers(ctx, mgr, o); err != nil {
+		return nil, err
+	}
+	return mgr, o.AddServers(mgr, nil)
 }
 
 // neededCRDs are those that the manager cannot do without.
@@ -132,13 +129,15 @@ func NewScheme() (*runtime.Scheme, error) {
 
 // CacheOptions are what the manager holds: beside claims what was made for them, and no managed fields.
 func CacheOptions(o Options) cache.Options {
+	ours := &client.ListOptions{}
+	client.HasLabels{virtualmachine.ClaimLabel}.ApplyToList(ours)
 	options := cache.Options{
 		SyncPeriod:       &o.SyncPeriod,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&virtv1.VirtualMachine{}:    {Label: ofClaims()},
-			&cdiv1.DataVolume{}:         {Label: ofClaims(), Transform: strip},
-			&bmov1alpha1.HardwareData{}: {Label: ofClaims(), Transform: strip},
+			&virtv1.VirtualMachine{}:    {Label: ours.LabelSelector},
+			&cdiv1.DataVolume{}:         {Label: ours.LabelSelector, Transform: strip},
+			&bmov1alpha1.HardwareData{}: {Label: ours.LabelSelector, Transform: strip},
 		},
 	}
 	if o.WatchFilter != "" {
@@ -160,15 +159,6 @@ func strip(o any) (any, error) {
 		virtualmachine.Strip(o)
 	}
 	return o, err
-}
-
-// ofClaims selects what belongs to a claim.
-func ofClaims() labels.Selector {
-	requirement, err := labels.NewRequirement(virtualmachine.ClaimLabel, selection.Exists, nil)
-	if err != nil {
-		panic(err) // the key is a constant
-	}
-	return labels.NewSelector().Add(*requirement)
 }
 
 // ClientOptions have Secrets read from the API server.

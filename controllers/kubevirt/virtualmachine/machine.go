@@ -188,8 +188,7 @@ func Disk(vm *virtv1.VirtualMachine) string { return vm.Annotations[diskAnnotati
 
 // Unclean reports whether a virtual machine may have more than its disk.
 func Unclean(vm *virtv1.VirtualMachine) bool {
-	_, found := vm.Annotations[cleanupAnnotation]
-	return found
+	return metav1.HasAnnotation(vm.ObjectMeta, cleanupAnnotation)
 }
 
 // Cleaned says that it has no more.

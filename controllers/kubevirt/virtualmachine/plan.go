@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/utils/ptr"
 	virtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -48,11 +49,11 @@ func Next(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine, instance *vir
 	switch {
 	case Unclean(vm):
 		return Erase
-	case wanted && RunStrategy(claim, vm) != strategyOf(vm):
+	case wanted && RunStrategy(claim, vm) != ptr.Deref(vm.Spec.RunStrategy, ""):
 		return SetPower
 	case wanted:
 		return Keep
-	case strategyOf(vm) != virtv1.RunStrategyHalted:
+	case ptr.Deref(vm.Spec.RunStrategy, "") != virtv1.RunStrategyHalted:
 		return Stop
 	case instance != nil:
 		return Await
@@ -84,13 +85,6 @@ func RunStrategy(claim *bmov1alpha1.HostClaim, vm *virtv1.VirtualMachine) virtv1
 		return virtv1.RunStrategyAlways
 	}
 	return virtv1.RunStrategyHalted
-}
-
-func strategyOf(vm *virtv1.VirtualMachine) virtv1.VirtualMachineRunStrategy {
-	if vm.Spec.RunStrategy == nil {
-		return ""
-	}
-	return *vm.Spec.RunStrategy
 }
 
 // On reports whether an instance may run: of one whose Node does not answer, nothing is known.

@@ -128,12 +128,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestRunRefusesWrongOptions(t *testing.T) {
-	expect.That(t, Run(t.Context(), parse(t, "--kube-api-qps=0")) != nil, "the manager runs with wrong options")
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	expect.Error(t, "--kubeconfig", Run(t.Context(), parse(t)))
-}
-
 func TestStrip(t *testing.T) {
 	data := func(owner string) *bmov1alpha1.HardwareData {
 		return &bmov1alpha1.HardwareData{
