@@ -55,7 +55,9 @@ const (
 func Main() {
 	o := NewOptions()
 	manager.Main("hostclaim-manager", &o.Options, o.AddFlags, func() error { return o.Validate() },
-		func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) { return NewManager(ctx, restConfig, o) })
+		func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
+			return NewManager(ctx, restConfig, o)
+		})
 }
 
 // NewManager returns a manager with everything set up, ready to start.

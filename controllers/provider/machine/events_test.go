@@ -22,7 +22,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-
 )
 
 func TestForgetEndsTheSeriesOfACluster(t *testing.T) {

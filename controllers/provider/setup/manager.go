@@ -39,7 +39,9 @@ const leaderElectionID = "controller-leader-election-capm3"
 func Main() {
 	o := NewOptions()
 	manager.Main("manager", &o.Options, o.AddFlags, func() error { return o.Validate() },
-		func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) { return NewManager(ctx, restConfig, o) })
+		func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
+			return NewManager(ctx, restConfig, o)
+		})
 }
 
 // NewManager returns a manager with everything set up, ready to start.
