@@ -409,7 +409,8 @@ func (c *crowd) rest(ctx context.Context) error {
 		return err
 	}
 	for i, m := range c.managers {
-		c.figures.Add(fmt.Sprintf("%s, %s, passes in %s of rest", c.shape, m.name, c.idle), done[i].PassesOf()-done[i].PassesOf(polled), "", 0)
+		delete(done[i].Passes, polled)
+		c.figures.Add(fmt.Sprintf("%s, %s, passes in %s of rest", c.shape, m.name, c.idle), done[i].PassesOf(), "", 0)
 		c.figures.AddPasses(done[i], 1, "")
 		c.figures.Add("  processor", 1000*done[i].CPU.Seconds()/c.idle.Seconds(), "millicores", millicores)
 		if err := c.addMemory(m.Manager, "  memory", c.memoryTarget); err != nil {
