@@ -168,10 +168,7 @@ func (w *world) settle() (*infrav1.Metal3Cluster, error) {
 
 // machineOf is a Machine of the Cluster.
 func machineOf(cluster string) *clusterv1.Machine {
-	return &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
-		Spec:       clusterv1.MachineSpec{ClusterName: cluster},
-	}
+	return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: cluster}}
 }
 
 // ours is a Metal3Machine of Cluster a.
@@ -294,7 +291,10 @@ func TestReconcileErrors(t *testing.T) {
 }
 
 func TestMachineToInfra(t *testing.T) {
-	for name, given := range map[string]*cast{"with its Cluster": newCast(), "when its Cluster is gone": newCast(ownerless)} {
+	unlabeled := func(c *cast) { c.infra.Labels = nil }
+	for name, given := range map[string]*cast{
+		"with its Cluster": newCast(), "when its Cluster is gone": newCast(ownerless), "without its label": newCast(unlabeled),
+	} {
 		w := newWorld(t, interceptor.Funcs{}, given)
 		for _, o := range []client.Object{machineOf("a"), ours()} {
 			o.SetNamespace(w.key.Namespace)

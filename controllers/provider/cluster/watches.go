@@ -18,7 +18,9 @@ package cluster
 
 import (
 	"context"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -56,8 +58,18 @@ func self(_ context.Context, infra types.NamespacedName) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: infra}}
 }
 
-// machineToInfra maps a machine to the Metal3Cluster of its Cluster, by the label that Cluster API puts on all of them.
+// machineToInfra maps a machine to the Metal3Cluster of its Cluster, which that owns or, once it is gone, which has its
+// label.
 func (r *Reconciler) machineToInfra(ctx context.Context, o client.Object) []ctrl.Request {
-	return watch.RequestsFor(ctx, r.Client, &infrav1.Metal3ClusterList{}, client.InNamespace(o.GetNamespace()),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetLabels()[clusterv1.ClusterNameLabel]})
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if machine, ok := o.(*clusterv1.Machine); ok {
+		name = machine.Spec.ClusterName
+	}
+	return watch.RequestsFrom(ctx, r.Client, &infrav1.Metal3ClusterList{}, func(infra *infrav1.Metal3Cluster) []ctrl.Request {
+		owns := func(owner metav1.OwnerReference) bool { return owner.Kind == "Cluster" && owner.Name == name }
+		if name == "" || infra.Labels[clusterv1.ClusterNameLabel] != name && !slices.ContainsFunc(infra.OwnerReferences, owns) {
+			return nil
+		}
+		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(infra)}}
+	}, client.InNamespace(o.GetNamespace()))
 }

@@ -355,7 +355,10 @@ func (r *Reconciler) observeAddress(ctx context.Context, request ippool.Request,
 // number of its addresses. Without a UID there is none.
 func (r *Reconciler) readPool(ctx context.Context, namespace string, of ippool.Pool) (*ipamv1alpha1.IPPool, error) {
 	pool := &ipamv1alpha1.IPPool{}
-	_, err := read(ctx, r.Client, pool, client.ObjectKey{Namespace: namespace, Name: of.Name}, client.UnsafeDisableDeepCopy)
+	available, err := r.ipPools.Available(ctx)
+	if err == nil && available {
+		_, err = read(ctx, r.Client, pool, client.ObjectKey{Namespace: namespace, Name: of.Name}, client.UnsafeDisableDeepCopy)
+	}
 	return pool, err
 }
 

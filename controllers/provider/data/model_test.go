@@ -139,7 +139,7 @@ func (w *model) controller(servers hosts, byHostName bool) {
 	w.controllers = append(w.controllers, &Reconciler{
 		Client: cache, Live: live, Hosts: servers, Secrets: secretwatch.New(nil), Metrics: NewMetrics(prometheus.NewRegistry()),
 		Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, ClaimsByHostName: byHostName,
-		metal3IPAM: served(true), otherIPAM: served(false),
+		metal3IPAM: served(true), otherIPAM: served(false), ipPools: served(true),
 	})
 }
 

@@ -95,8 +95,9 @@ type Reconciler struct {
 	// hold addresses for it in advance.
 	ClaimsByHostName bool
 
-	// metal3IPAM and otherIPAM are the two address managements; set by SetupWithManager.
-	metal3IPAM, otherIPAM availability
+	// metal3IPAM and otherIPAM are the claims of the two address managements, and ipPools the pools of that of Metal3; set
+	// by SetupWithManager.
+	metal3IPAM, otherIPAM, ipPools availability
 }
 
 // scope holds what one pass knows about one Metal3Data. It holds facts only. A

@@ -76,7 +76,7 @@ func TestRemoteWordsAreNotShown(t *testing.T) {
 	r := &Reconciler{
 		Client: cached, Live: cached, Secrets: secretwatch.New(nil), Metrics: NewMetrics(prometheus.NewRegistry()), Recorder: recorder, Clock: clock.RealClock{},
 		Hosts:      hostclaims.Clients{Client: cached, Remote: site{to: remote.NewSite(target, hostile, hostile)}},
-		metal3IPAM: served(true), otherIPAM: served(false),
+		metal3IPAM: served(true), otherIPAM: served(false), ipPools: served(true),
 	}
 	var shown []string
 	log := funcr.New(func(prefix, args string) { shown = append(shown, prefix+args) }, funcr.Options{Verbosity: 10})

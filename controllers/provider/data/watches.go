@@ -217,6 +217,13 @@ func (r *Reconciler) waitingForAddress(ctx context.Context, o client.Object) []c
 // refused are those that a pool has refused an address: it looks at no claim twice, and may have
 // refused it for something else than a want of addresses, so any change of it is worth another try.
 func (r *Reconciler) refused(ctx context.Context, pool client.Object) []ctrl.Request {
+	served, err := r.metal3IPAM.Available(ctx)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an event of their pool is lost", "pool", klog.KObj(pool))
+	}
+	if !served {
+		return nil
+	}
 	return watch.RequestsFrom(ctx, r.Client, &ipamv1alpha1.IPClaimList{}, func(claim *ipamv1alpha1.IPClaim) []ctrl.Request {
 		return toOwner(ctx, claim)
 	}, by(pool.GetNamespace(), byRefusal, pool.GetName())...)
@@ -313,10 +320,13 @@ func (r *Reconciler) watchPools(ctx context.Context, mgr manager.Manager, c cont
 	}
 	ipClaim, ipPool, ipAddressClaim := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPPool{}, &capipamv1.IPAddressClaim{}
 	claims, pools := onClaim(r.waitingForAddress, r.nextInTurn), onPool(r.waitingForAddress, r.refused, r.withUnfitAddress)
-	metal3, other := watch.NewKinds(mgr, indexClaims(ipClaim), ipClaim, ipPool), watch.NewKinds(mgr, indexClaims(ipAddressClaim), ipAddressClaim)
-	r.metal3IPAM, r.otherIPAM = metal3, other
+	metal3, other := watch.NewKinds(mgr, indexClaims(ipClaim), ipClaim), watch.NewKinds(mgr, indexClaims(ipAddressClaim), ipAddressClaim)
+	// Claims are released also where pools are gone.
+	ipPools := watch.NewKinds(mgr, func(context.Context, client.FieldIndexer) error { return nil }, ipPool)
+	r.metal3IPAM, r.otherIPAM, r.ipPools = metal3, other, ipPools
 	return errors.Join(
-		metal3.Watch(ctx, c, append(sources(ipClaim, claims), sources(ipPool, pools)...)...),
+		metal3.Watch(ctx, c, sources(ipClaim, claims)...),
+		ipPools.Watch(ctx, c, sources(ipPool, pools)...),
 		other.Watch(ctx, c, sources(ipAddressClaim, claims)...),
 	)
 }
