@@ -19,6 +19,7 @@ package site
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -94,20 +96,55 @@ func (s *Site) Follow(ctx context.Context, list client.ObjectList, see func(obje
 	if err != nil {
 		return fmt.Errorf("watch %T: %w", list, err)
 	}
-	go s.follow(ctx, stream, see, func() (watch.Interface, error) { return s.catchUp(ctx, list, see, options) })
+	all := &following{see: see, held: map[types.NamespacedName]client.Object{}}
+	go all.read(ctx, stream, func() (watch.Interface, error) { return s.catchUp(ctx, list, all, options) })
 	return nil
 }
 
-// follow reads a stream, and the ones that are opened when it breaks: an API server ends
+// following shows changes to a function. It holds what exists, since a watch that is opened again does not tell what
+// went in between.
+type following struct {
+	see  func(object any, now time.Time)
+	held map[types.NamespacedName]client.Object
+}
+
+func (f *following) show(object client.Object) {
+	f.held[client.ObjectKeyFromObject(object)] = object
+	f.see(object, time.Now())
+}
+
+func (f *following) end(object client.Object) {
+	delete(f.held, client.ObjectKeyFromObject(object))
+	f.see(Gone{Object: object}, time.Now())
+}
+
+// list shows all objects there are, and ends the others.
+func (f *following) list(list client.ObjectList) error {
+	gone := maps.Clone(f.held)
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		if object, ok := o.(client.Object); ok {
+			delete(gone, client.ObjectKeyFromObject(object))
+			f.show(object)
+		}
+		return nil
+	})
+	for _, object := range gone {
+		f.end(object)
+	}
+	return err
+}
+
+// read reads a stream, and the ones that are opened when it breaks: an API server ends
 // a watch whose client does not read fast enough.
-func (s *Site) follow(ctx context.Context, stream watch.Interface, see func(any, time.Time), again func() (watch.Interface, error)) {
+func (f *following) read(ctx context.Context, stream watch.Interface, again func() (watch.Interface, error)) {
 	for {
 		for event := range stream.ResultChan() {
-			if object, ok := event.Object.(client.Object); ok && event.Type == watch.Deleted {
-				see(Gone{Object: object}, time.Now())
-				continue
+			switch object, ok := event.Object.(client.Object); {
+			case ok && event.Type == watch.Deleted:
+				f.end(object)
+			case ok:
+				f.show(object)
 			}
-			see(event.Object, time.Now())
 		}
 		if ctx.Err() != nil {
 			return
@@ -120,16 +157,13 @@ func (s *Site) follow(ctx context.Context, stream watch.Interface, see func(any,
 	}
 }
 
-// catchUp shows all objects, since some may have changed while no watch was open, and
+// catchUp shows all objects, since some may have changed or gone while no watch was open, and
 // watches from there.
-func (s *Site) catchUp(ctx context.Context, list client.ObjectList, see func(any, time.Time), options []client.ListOption) (watch.Interface, error) {
+func (s *Site) catchUp(ctx context.Context, list client.ObjectList, all *following, options []client.ListOption) (watch.Interface, error) {
 	if err := s.List(ctx, list, options...); err != nil {
 		return nil, err
 	}
-	if err := meta.EachListItem(list, func(object runtime.Object) error {
-		see(object, time.Now())
-		return nil
-	}); err != nil {
+	if err := all.list(list); err != nil {
 		return nil, err
 	}
 	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
