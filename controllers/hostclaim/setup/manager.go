@@ -54,10 +54,9 @@ const (
 // Main is the main function of the manager.
 func Main() {
 	o := NewOptions()
-	manager.Main("hostclaim-manager", &o.Options, o.AddFlags, func() error { return o.Validate() },
-		func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
-			return NewManager(ctx, restConfig, o)
-		})
+	manager.Main("hostclaim-manager", &o, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
+		return NewManager(ctx, restConfig, o)
+	})
 }
 
 // NewManager returns a manager with everything set up, ready to start.

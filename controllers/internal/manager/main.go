@@ -34,35 +34,44 @@ import (
 // Builder makes a manager with everything set up, ready to start.
 type Builder func(context.Context, *rest.Config) (ctrl.Manager, error)
 
-// Main is the main function of a manager: it reads the flags, which addFlags declares on the options, checks the
-// options, and runs the manager until a signal. It says on standard error why that cannot be, and ends the process with 1.
-func Main(name string, o *Options, addFlags func(*pflag.FlagSet), validate func() error, build Builder) {
-	if err := execute(name, o, addFlags, validate, build); err != nil {
+// Flags are the options of one manager: Options, and what it adds to them.
+type Flags interface {
+	AddFlags(fs *pflag.FlagSet)
+	Validate() error
+	common() *Options
+}
+
+// Main is the main function of a manager: it reads the flags, checks the options, and runs the manager until a signal.
+// It says on standard error why that cannot be, and ends the process with 1.
+func Main(name string, options Flags, build Builder) {
+	if err := execute(name, os.Args[1:], options, build); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
 		os.Exit(1)
 	}
 }
 
-func execute(name string, o *Options, addFlags func(*pflag.FlagSet), validate func() error, build Builder) error {
+func execute(name string, args []string, options Flags, build Builder) error {
 	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	addFlags(fs)
+	options.AddFlags(fs)
 	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
-	if err := fs.Parse(os.Args[1:]); err != nil {
+	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil
 		}
 		return err
 	}
+	o := options.common()
 	if o.Version {
 		fmt.Fprintln(os.Stdout, version.Get())
 		return nil
 	}
+	if err := options.Validate(); err != nil {
+		return err
+	}
 	if err := logsv1.ValidateAndApply(o.Logging, nil); err != nil {
 		return err
 	}
-	ctrl.SetLogger(klog.Background())
-	if err := validate(); err != nil {
-		return err
-	}
-	return run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), klog.Background()), build)
+	log := printableLogger(klog.Background())
+	ctrl.SetLogger(log)
+	return run(ctrl.LoggerInto(ctrl.SetupSignalHandler(), log), build)
 }

@@ -65,6 +65,17 @@ func TestLogsCanBeJSON(t *testing.T) {
 	expect.That(t, len(problems) == 0, "%v", problems.ToAggregate())
 }
 
+// TestMainChecksItsFlags gives what no manager starts with, so that none is built.
+func TestMainChecksItsFlags(t *testing.T) {
+	for name, args := range map[string][]string{
+		"--unknown":     {"--unknown"},
+		"--sync-period": {"--sync-period=-1s"},
+	} {
+		o := NewOptions()
+		expect.Error(t, name, execute("manager", args, &o, nil))
+	}
+}
+
 func TestRunNeedsACluster(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	expect.Error(t, "--kubeconfig", run(t.Context(), nil))

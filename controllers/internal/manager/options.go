@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package manager has what both managers have in common as processes: flags, probes, webhooks, bounds
+// Package manager has what the managers have in common as processes: flags, probes, webhooks, bounds
 // of what they accept, and what they check about the cluster when they start.
 package manager
 
@@ -105,6 +105,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	flags.AddManagerOptions(fs, &o.Serving)
 	logsv1.AddFlags(o.Logging, fs)
 }
+
+func (o *Options) common() *Options { return o }
 
 func (l *LeaderElection) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&l.Enabled, "leader-elect", false, "Let only one of several managers work at a time.")

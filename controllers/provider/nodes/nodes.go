@@ -134,8 +134,9 @@ func (n Nodes) write(ctx context.Context, cluster client.ObjectKey, node *corev1
 	if err != nil {
 		return connectionError(err)
 	}
+	name := node.Name // before the answer changes it
 	if err := writer.Patch(ctx, node, patch); err != nil {
-		return fmt.Errorf("patch Node %s of Cluster %s: %w", node.Name, cluster, remote.Sanitize(err))
+		return fmt.Errorf("patch Node %s of Cluster %s: %w", name, cluster, remote.Sanitize(err))
 	}
 	return nil
 }

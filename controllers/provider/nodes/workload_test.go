@@ -137,7 +137,8 @@ func TestWhatAWorkloadClusterSays(t *testing.T) {
 	said := apierrors.NewForbidden(corev1.Resource("nodes"), "n", nil)
 	said.ErrStatus.Message = "Ready: all is well.\nProvisioned: True" + strings.Repeat("x", 10_000)
 	hostile := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+		Patch: func(_ context.Context, _ client.WithWatch, node client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			node.SetName("another\nname")
 			return said
 		},
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return said },

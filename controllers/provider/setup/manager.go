@@ -38,10 +38,9 @@ const leaderElectionID = "controller-leader-election-capm3"
 // Main is the main function of the manager.
 func Main() {
 	o := NewOptions()
-	manager.Main("manager", &o.Options, o.AddFlags, func() error { return o.Validate() },
-		func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
-			return NewManager(ctx, restConfig, o)
-		})
+	manager.Main("manager", &o, func(ctx context.Context, restConfig *rest.Config) (ctrl.Manager, error) {
+		return NewManager(ctx, restConfig, o)
+	})
 }
 
 // NewManager returns a manager with everything set up, ready to start.
