@@ -161,7 +161,7 @@ const (
 //	tenant's annotation ──accept──▶ request ──pass──▶ host, with the ID ──close──▶ done
 //
 // A second one-shot waits as the tenant's annotation until the first is done.
-// PassReboot holds only if the claim was read live after the host, see doc.go.
+// PassReboot holds only if the claim was read live after the host, see the comment of the package.
 func NextReboot(r Reboots, host *bmov1alpha1.BareMetalHost) RebootStep {
 	switch {
 	case r.Request == nil && r.Asked == nil:

@@ -51,7 +51,7 @@ func TestHostileStatus(t *testing.T) {
 	}{
 		"a message of any length is cut": {
 			given: []change{with("Associated", metav1.ConditionFalse, "NoBareMetalHost", strings.Repeat("ä", 40000))},
-			want:  State{Phase: Unbound, Name: "a-cp-1", Reason: "NoBareMetalHost", Message: strings.Repeat("ä", 512) + "…"},
+			want:  State{Phase: Unbound, Name: "a-cp-1", Reason: "NoBareMetalHost", Message: strings.Repeat("ä", 510) + "…"},
 		},
 		"a message becomes one line that can be printed": {
 			given: refused("Broken", "first\r\n\x1b[31msecond\u202e\xff third\n"),

@@ -69,8 +69,7 @@ func NewFacts(
 // remote takes a record that cannot be read for one: names of servers are then
 // not trusted to be unique.
 func remote(machine *infrav1.Metal3Machine) bool {
-	owner := claims.Owner{Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID}
-	_, found, problem := identity.Read(owner, machine.Annotations)
+	_, found, problem := identity.Read(claims.OwnerOf(machine), machine.Annotations)
 	return found || problem != nil
 }
 

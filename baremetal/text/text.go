@@ -114,12 +114,15 @@ func List(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Shorten cuts a text that has more bytes than the limit between two characters, and adds an ellipsis.
+// MaxNote is how many bytes the API server accepts in the note of an event; with more it refuses the event.
+const MaxNote = 1024
+
+// Shorten returns a text of at most that many bytes, cut between two characters and with an ellipsis if it has more.
 func Shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	return Cut(text, limit) + "…"
+	return Cut(text, limit-len("…")) + "…"
 }
 
 // Cut returns as many whole characters of a text as there is room for in that many bytes.
@@ -144,12 +147,13 @@ func Printable(text string) string {
 // HashLength is how many hex digits keep two names apart.
 const HashLength = 8
 
-// Name returns a name of an object, cut and made unique by a hash of the whole where it is longer than the limit.
+// Name returns a name of an object, cut and made unique by a hash of the whole where it is longer than the limit. It is
+// not cut behind a dot, since a hyphen may not follow one.
 func Name(name string, limit int) string {
 	if len(name) <= limit {
 		return name
 	}
-	return name[:limit-HashLength-1] + "-" + Hash(name)
+	return strings.TrimRight(name[:limit-HashLength-1], "-.") + "-" + Hash(name)
 }
 
 // Hash returns a short hash, in characters that names may have.

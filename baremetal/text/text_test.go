@@ -88,7 +88,7 @@ func TestWhatIsTooLongForAProblem(t *testing.T) {
 		got = append(got, problem.Error())
 	}
 	want := []string{
-		fmt.Sprintf("f: Invalid value: %q: %s…", strings.Repeat("é", 256)+"…", strings.Repeat("é", 512)),
+		fmt.Sprintf("f: Invalid value: %q: %s…", strings.Repeat("é", 254)+"…", strings.Repeat("é", 510)),
 		"f: Invalid value: is much",
 		`f: Invalid value: {"k":"v"}: is little`,
 		"f: Required value: is nothing",
@@ -113,6 +113,26 @@ func TestCut(t *testing.T) {
 	if got := Cut("x"+strings.Repeat("é", 600), 1024); len(got) != 1023 || !utf8.ValidString(got) {
 		t.Errorf("cut to %d bytes, valid text %t", len(got), utf8.ValidString(got))
 	}
+}
+
+func TestShorten(t *testing.T) {
+	tests := map[string]struct{ given, want string }{
+		"nothing":                       {"", ""},
+		"what just fits":                {strings.Repeat("a", 1024), strings.Repeat("a", 1024)},
+		"what is a byte too long":       {strings.Repeat("a", 1025), strings.Repeat("a", 1021) + "…"},
+		"not within a letter":           {strings.Repeat("ä", 513), strings.Repeat("ä", 510) + "…"},
+		"not what is no letter at all":  {strings.Repeat("\x80", 1025), "…"},
+		"a long letter across the edge": {strings.Repeat("a", 1020) + "€€", strings.Repeat("a", 1020) + "…"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, Shorten(tt.given, 1024)) })
+	}
+}
+
+// TestNameIsNotCutBehindADot shows a name that no API server would take.
+func TestNameIsNotCutBehindADot(t *testing.T) {
+	name := strings.Repeat("a", 10) + "." + strings.Repeat("b", 20)
+	expect.Equal(t, strings.Repeat("a", 10)+"-"+Hash(name), Name(name, 11+1+HashLength))
 }
 
 func TestNames(t *testing.T) {

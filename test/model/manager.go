@@ -129,10 +129,6 @@ func held(v *store.Version) bool {
 func (m *manager) claimController() *controller {
 	w := m.world
 	cached, live := store.NewClient(w.backend, m.cache, gate), store.NewClient(w.backend, nil, gate)
-	metrics, err := claim.NewMetrics(prometheus.NewRegistry(), cached)
-	if err != nil {
-		w.fail("start", "%v", err)
-	}
 	m.claims = &claim.Reconciler{
 		Client:   client.WithFieldOwner(cached, infrav1.HostClaimManagerFieldOwner),
 		Live:     live,
@@ -141,7 +137,7 @@ func (m *manager) claimController() *controller {
 		Secrets:  secretWatch{m},
 		Budget:   &claim.CopyBudget{},
 		Recorder: recorder{w},
-		Metrics:  metrics,
+		Metrics:  claim.NewMetrics(prometheus.NewRegistry(), cached),
 		Clock:    w.clock,
 		Kinds:    labeled{},
 	}

@@ -241,7 +241,7 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, c *harness.Crash) e
 	return (&remediation.Reconciler{
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
-		Claims:   hostclaims.Clients{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Claims:   hostclaims.Clients{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Local: localClaims{}},
 		Local:    localClaims{},
 		Remote:   noRemote{},
 		Nodes:    nodes.Nodes{Cache: &workload{client: direct, cache: mgr.GetCache(), watch: map[string]bool{}}},
@@ -253,6 +253,10 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, c *harness.Crash) e
 
 // localClaims are served from the beginning.
 type localClaims struct{}
+
+func (localClaims) Available(context.Context) (bool, error) { return true, nil }
+
+func (localClaims) Started() bool { return true }
 
 func (localClaims) Watch(_ context.Context, c controller.Controller, sources ...source.Source) error {
 	for _, s := range sources {

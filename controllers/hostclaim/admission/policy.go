@@ -50,7 +50,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostDeployPolicy{}).WithValidator(Policy{}).Complete(); err != nil {
 		return fmt.Errorf("webhook of HostDeployPolicy: %w", err)
 	}
-	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostClaim{}).WithValidator(manager.SizeValidator[*bmov1alpha1.HostClaim]{Rules: Claim{}}).Complete(); err != nil {
+	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostClaim{}).WithValidator(manager.SizeValidator[*bmov1alpha1.HostClaim]{Validator: Claim{}}).Complete(); err != nil {
 		return fmt.Errorf("webhook of HostClaim: %w", err)
 	}
 	return nil

@@ -30,6 +30,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // The events of a claim and its host, each in words for its reader: the tenant
@@ -212,7 +213,7 @@ func (c *change) hostError() {
 	message, failed := hostError(c.scope.host, c.scope.crossing())
 	switch was, is := inError(c.before), inError(c.after); {
 	case is && !was && failed:
-		c.warn(tenant, "HostError", "Observe", cut(message))
+		c.warn(tenant, "HostError", "Observe", text.Shorten(message, text.MaxNote))
 		c.warn(administrator, "ClaimAffected", "Observe", "The error of this host affects "+c.owner)
 	case was && !is && !failed:
 		c.inform(tenant, "HostErrorGone", "Observe", "The host is no longer in error")

@@ -22,6 +22,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,36 +40,31 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics of claims, which are read from a cache.
-func NewMetrics(registry prometheus.Registerer, claims client.Reader) (*Metrics, error) {
-	waiting := waitingClaims{claims, prometheus.NewDesc("hostclaim_waiting_claims",
-		"HostClaims that are not ready, by the reason of their condition Ready.", []string{"reason"}, nil)}
-	m := &Metrics{
-		bindSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+func NewMetrics(registry prometheus.Registerer, claims client.Reader) *Metrics {
+	registry.MustRegister(waitingClaims{claims, prometheus.NewDesc("hostclaim_waiting_claims",
+		"HostClaims that are not ready, by the reason of their condition Ready.", []string{"reason"}, nil)})
+	factory := promauto.With(registry)
+	return &Metrics{
+		bindSeconds: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "hostclaim_bind_duration_seconds",
 			Help:    "Time from the creation of a HostClaim to the bind of a host.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 4, 10),
 		}),
-		provisionSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+		provisionSeconds: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "hostclaim_provision_duration_seconds",
 			Help:    "Time from the bind of a host, or from when it ceased to be provisioned, until it runs what its HostClaim asks for.",
 			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200},
 		}),
-		releaseSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+		releaseSeconds: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "hostclaim_release_duration_seconds",
 			Help:    "Time from the deletion of a HostClaim to its host being free again.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 4, 10),
 		}),
-		secrets: prometheus.NewCounterVec(prometheus.CounterOpts{
+		secrets: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostclaim_secrets_synchronized_total",
 			Help: "Secrets on their way next to a host, by kind and result: written, refused (a person must fix it) or failed (tried again).",
 		}, []string{"kind", "result"}),
 	}
-	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, waiting} {
-		if err := registry.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
 }
 
 // provisioned measures a host that has just come to run what its claim asks for,

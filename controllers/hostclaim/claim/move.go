@@ -33,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
@@ -155,7 +156,7 @@ func setMovable(status *bmov1alpha1.HostClaimStatus, plan movePlan, generation i
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.MovableCondition)
 		return
 	}
-	c := isFalse(infrav1.MovableCondition, plan.Reason, cut(plan.Message))
+	c := isFalse(infrav1.MovableCondition, plan.Reason, text.Shorten(plan.Message, maxMessage))
 	if plan.Step == moveDone {
 		c.Status = metav1.ConditionTrue
 	}

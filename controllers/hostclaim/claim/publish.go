@@ -109,13 +109,11 @@ func (r *Reconciler) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.B
 func (r *Reconciler) published(ctx context.Context, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.HardwareData, bool, error) {
 	data := &bmov1alpha1.HardwareData{}
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: binding.HardwareDataName(claim.Name)}
-	if err := r.Client.Get(ctx, key, data); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, false, nil
-		}
+	err := r.Client.Get(ctx, key, data)
+	if client.IgnoreNotFound(err) != nil {
 		return nil, false, fmt.Errorf("read HardwareData %s: %w", key, err)
 	}
-	return data, binding.IsPublished(data, claim), nil
+	return data, err == nil && binding.IsPublished(data, claim), nil
 }
 
 // createHardwareData publishes for the first time. baremetal-operator keeps
@@ -173,8 +171,7 @@ func (r *Reconciler) withdraw(ctx context.Context, claim *bmov1alpha1.HostClaim)
 	if err != nil || !found {
 		return err
 	}
-	uid := data.UID
-	if err := r.Client.Delete(ctx, data, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Delete(ctx, data, client.Preconditions{UID: &data.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("withdraw HardwareData: %w", err)
 	}
 	return nil

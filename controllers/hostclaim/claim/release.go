@@ -209,8 +209,7 @@ func (r *Reconciler) expireReservation(ctx context.Context, s *scope) error {
 		s.wakeAt(until)
 		return nil
 	}
-	uid, version := s.claim.UID, s.claim.ResourceVersion
-	err := r.Client.Delete(ctx, s.claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	err := r.Client.Delete(ctx, s.claim, client.Preconditions{UID: &s.claim.UID, ResourceVersion: &s.claim.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("end the reservation: %w", err)
 	}

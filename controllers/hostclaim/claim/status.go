@@ -87,7 +87,7 @@ func statusOf(s *scope, succeeded bool, now time.Time) bmov1alpha1.HostClaimStat
 		return status
 	}
 	set := func(c metav1.Condition) {
-		c.Message = cut(c.Message)
+		c.Message = text.Shorten(c.Message, maxMessage) // it may repeat what a tenant or a server wrote
 		keepCounts(&c, binding.ConditionOf(status.Conditions, c.Type))
 		c.ObservedGeneration = s.claim.Generation
 		c.LastTransitionTime = metav1.NewTime(now)
@@ -182,14 +182,6 @@ func keepCounts(c *metav1.Condition, current metav1.Condition) {
 // maxMessage is how many bytes a message of a condition may have. The API server refuses a
 // whole status with a much longer one.
 const maxMessage = 1024
-
-// cut shortens a message, since it may repeat what a tenant or a server wrote.
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return text.Shorten(message, maxMessage-len("…"))
-}
 
 // admittedOf is the condition Admitted of a claim with a host.
 func admittedOf(s *scope) metav1.Condition {

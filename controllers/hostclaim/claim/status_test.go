@@ -457,20 +457,6 @@ func TestEveryMessageIsCut(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
-	tests := map[string]struct{ given, want string }{
-		"nothing":                       {"", ""},
-		"what just fits":                {strings.Repeat("a", 1024), strings.Repeat("a", 1024)},
-		"what is a byte too long":       {strings.Repeat("a", 1025), strings.Repeat("a", 1021) + "…"},
-		"not within a letter":           {strings.Repeat("ä", 513), strings.Repeat("ä", 510) + "…"},
-		"not what is no letter at all":  {strings.Repeat("\x80", 1025), "…"},
-		"a long letter across the edge": {strings.Repeat("a", 1020) + "€€", strings.Repeat("a", 1020) + "…"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { expect.Equal(t, tt.want, cut(tt.given)) })
-	}
-}
-
 func TestHostError(t *testing.T) {
 	givenUp := func(h *bmov1alpha1.BareMetalHost) {
 		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = bmov1alpha1.ProvisioningError, "no image at http://192.0.2.7/", 5

@@ -177,7 +177,7 @@ func (r *Reconciler) hostHandler() handler.EventHandler {
 func enqueueConsumer(host *bmov1alpha1.BareMetalHost, queue requests) {
 	if binding.ConsumerKey(host) != "" {
 		ref := host.Spec.ConsumerRef
-		queue.Add(request(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}))
+		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}})
 	}
 }
 
@@ -195,7 +195,7 @@ func (r *Reconciler) hostToSuccessor(ctx context.Context, host *bmov1alpha1.Bare
 func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, key := range r.Pool.Waiting() {
-		out = append(out, request(key))
+		out = append(out, reconcile.Request{NamespacedName: key})
 	}
 	return append(out, r.claims(ctx, client.MatchingFields{claimsByHostNamespace: object.GetNamespace()})...)
 }
@@ -220,7 +220,7 @@ func (r *Reconciler) KindToClaims(ctx context.Context, _ client.Object) []reconc
 		if !binding.OnHold(claim) {
 			return nil
 		}
-		return []reconcile.Request{request(keyOf(claim))}
+		return []reconcile.Request{{NamespacedName: keyOf(claim)}}
 	})
 }
 
@@ -244,8 +244,4 @@ func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string)
 // claims lists claims from the cache.
 func (r *Reconciler) claims(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	return watch.RequestsFor(ctx, r.Client, &bmov1alpha1.HostClaimList{}, options...)
-}
-
-func request(key types.NamespacedName) reconcile.Request {
-	return reconcile.Request{NamespacedName: key}
 }

@@ -171,7 +171,6 @@ func ends() predicate.Predicate {
 			before := claimOf(e.ObjectOld)
 			return before != "" && before != claimOf(e.ObjectNew)
 		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
@@ -193,7 +192,7 @@ func (r *CopyReconciler) toCopies(_ context.Context, object client.Object) []rec
 	var out []reconcile.Request
 	for _, name := range binding.CopyNames(claimOf(object)) {
 		for _, namespace := range r.Secrets.Where(name) {
-			out = append(out, request(namespace, name))
+			out = append(out, watch.Requests(namespace, name)...)
 		}
 	}
 	return out
@@ -217,9 +216,5 @@ func (r *CopyReconciler) SecretToCopies(ctx context.Context, namespace, name str
 	if err == nil && len(claims.Items) > 0 {
 		return nil
 	}
-	return []reconcile.Request{request(namespace, name)}
-}
-
-func request(namespace, name string) reconcile.Request {
-	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}
+	return watch.Requests(namespace, name)
 }

@@ -195,6 +195,8 @@ type seen struct {
 func (s *seen) Ensure(namespace string)    { s.asked = append(s.asked, namespace) }
 func (s *seen) Where(name string) []string { return s.where[name] }
 
+func request(namespace, name string) reconcile.Request { return watch.Requests(namespace, name)[0] }
+
 func TestEndOfAClaimLooksAtTheCopiesThatWereSeen(t *testing.T) {
 	watch := &seen{where: map[string][]string{
 		binding.CopyName("a", binding.UserData): {"infra", "other"}, binding.CopyName("b", binding.UserData): {"infra"},

@@ -103,32 +103,23 @@ func ours() predicate.Predicate {
 		return ok && (binding.ConsumerKey(host) != "" || Stray(host))
 	}
 	return predicate.Funcs{
-		CreateFunc:  func(e event.CreateEvent) bool { return concerns(e.Object) },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return concerns(e.ObjectOld) || concerns(e.ObjectNew) },
-		DeleteFunc:  func(e event.DeleteEvent) bool { return concerns(e.Object) },
-		GenericFunc: func(event.GenericEvent) bool { return false },
+		CreateFunc: func(e event.CreateEvent) bool { return concerns(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return concerns(e.ObjectOld) || concerns(e.ObjectNew) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return concerns(e.Object) },
 	}
 }
 
 // comesOrGoes lets claims through that are created, deleted, or replaced while the watch was broken, and
 // those whose status or record ceases to name or intend a host, or that name another class.
 func comesOrGoes() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, wasClaim := e.ObjectOld.(*bmov1alpha1.HostClaim)
-			after, isClaim := e.ObjectNew.(*bmov1alpha1.HostClaim)
-			if !wasClaim || !isClaim {
-				return false
-			}
-			was, is := before.Status.BareMetalHost, after.Status.BareMetalHost
-			intended, _ := binding.LastIntent(before)
-			intends, _ := binding.LastIntent(after)
-			return before.UID != after.UID || hostclass.Name(before) != hostclass.Name(after) || (was != nil && !equality.Semantic.DeepEqual(was, is)) ||
-				(binding.RecordOf(before) == binding.Intended && binding.RecordOf(after) != binding.Intended) ||
-				(intended.UID != "" && intended.Host != intends.Host)
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
+	return watch.Whenever(func(before, after *bmov1alpha1.HostClaim) bool {
+		was, is := before.Status.BareMetalHost, after.Status.BareMetalHost
+		intended, _ := binding.LastIntent(before)
+		intends, _ := binding.LastIntent(after)
+		return hostclass.Name(before) != hostclass.Name(after) || (was != nil && !equality.Semantic.DeepEqual(was, is)) ||
+			(binding.RecordOf(before) == binding.Intended && binding.RecordOf(after) != binding.Intended) ||
+			(intended.UID != "" && intended.Host != intends.Host)
+	})
 }
 
 // claimToHosts wakes the hosts that name a claim, or carry its traces.

@@ -31,6 +31,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -80,15 +81,11 @@ type warning struct {
 }
 
 // New returns a reconciler and registers its metric.
-func New(reader client.Reader, recorder events.EventRecorder, registry prometheus.Registerer) (*Reconciler, error) {
-	warnings := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+func New(reader client.Reader, recorder events.EventRecorder, registry prometheus.Registerer) *Reconciler {
+	return &Reconciler{client: reader, recorder: recorder, warnings: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "hostclaim_policy_warnings",
 		Help: "Faults of a HostDeployPolicy, by reason.",
-	}, []string{"namespace", "name", "reason"})
-	if err := registry.Register(warnings); err != nil {
-		return nil, err
-	}
-	return &Reconciler{client: reader, recorder: recorder, warnings: warnings}, nil
+	}, []string{"namespace", "name", "reason"})}
 }
 
 // SetupWithManager watches policies; those with an expression are looked at
@@ -118,9 +115,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	for _, w := range warnings {
 		r.warnings.WithLabelValues(req.Namespace, req.Name, w.reason).Inc()
 		if w.reason == invalidReason {
-			ctrl.LoggerFrom(ctx).Info("The policy is invalid and admits no claim", "cause", text.Cut(w.note, maxNote))
+			ctrl.LoggerFrom(ctx).Info("The policy is invalid and admits no claim", "cause", text.Cut(w.note, text.MaxNote))
 		}
-		r.recorder.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", text.Cut(w.note, maxNote))
+		r.recorder.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", text.Cut(w.note, text.MaxNote))
 	}
 	return ctrl.Result{}, nil
 }
@@ -235,7 +232,3 @@ func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, compiled *policy.Compile
 	}
 	return out
 }
-
-// maxNote is how many bytes the API server accepts in the note of an event; with
-// more it refuses the event.
-const maxNote = 1024

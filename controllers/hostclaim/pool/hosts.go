@@ -18,7 +18,6 @@ package pool
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -107,9 +106,4 @@ func (p *Pool) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(free, prometheus.GaugeValue, float64(len(n.free)), namespace)
 		}
 	}
-}
-
-// appendTo adds all hosts to others.
-func (n *namespaceHosts) appendTo(to []*bmov1alpha1.BareMetalHost) []*bmov1alpha1.BareMetalHost {
-	return slices.AppendSeq(slices.Grow(to, len(n.all)), maps.Values(n.all))
 }

@@ -28,6 +28,7 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -138,7 +139,7 @@ func (p *Pool) Hosts(namespaces []string) (out []*bmov1alpha1.BareMetalHost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, namespace := range namespaces {
-		out = p.hosts.of(namespace).appendTo(out)
+		out = slices.AppendSeq(out, maps.Values(p.hosts.of(namespace).all))
 	}
 	return out
 }

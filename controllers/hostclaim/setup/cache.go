@@ -53,11 +53,10 @@ func CacheOptions(o Options) cache.Options {
 	client.HasLabels{infrav1.ClaimUIDLabel}.ApplyToList(ours)
 	options := cache.Options{
 		SyncPeriod:       &o.SyncPeriod,
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: strip,
 		ByObject: map[client.Object]cache.ByObject{
-			&bmov1alpha1.HostClaim{}:     {Label: watched(o), Transform: stripClaim},
-			&bmov1alpha1.HardwareData{}:  {Label: ours.LabelSelector, Transform: stripFacts},
-			&bmov1alpha1.BareMetalHost{}: {Transform: stripHost},
+			&bmov1alpha1.HostClaim{}:    {Label: watched(o)},
+			&bmov1alpha1.HardwareData{}: {Label: ours.LabelSelector},
 		},
 	}
 	if o.Namespace != "" {
@@ -125,34 +124,26 @@ func ClientOptions() client.Options {
 	}}
 }
 
-// stripHost drops the fields on which no decision depends. Hosts are written by a merge patch
-// between two copies that both lack them, so a write keeps them.
-func stripHost(object any) (any, error) {
-	if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
-		stripMetadata(host)
-		binding.StripHost(host)
-	}
-	return object, nil
-}
-
-// stripFacts replaces the hardware in facts that we published by its hash.
-func stripFacts(object any) (any, error) {
-	if data, ok := object.(*bmov1alpha1.HardwareData); ok {
-		stripMetadata(data)
-		binding.StripFacts(data)
-	}
-	return object, nil
-}
-
-// stripClaim keeps who wrote the status of a claim, and not which fields.
-func stripClaim(object any) (any, error) {
-	if claim, ok := object.(*bmov1alpha1.HostClaim); ok {
-		managers := claim.ManagedFields
+// strip drops the fields on which no decision depends: of hosts, which are written by a merge patch between
+// two copies that both lack them, the hardware of published facts but for its hash, and of claims which fields
+// their field managers wrote.
+func strip(object any) (any, error) {
+	switch object := object.(type) {
+	case *bmov1alpha1.BareMetalHost:
+		stripMetadata(object)
+		binding.StripHost(object)
+	case *bmov1alpha1.HardwareData:
+		stripMetadata(object)
+		binding.StripFacts(object)
+	case *bmov1alpha1.HostClaim:
+		managers := object.ManagedFields
 		for i := range managers {
 			managers[i].FieldsV1 = nil
 		}
-		stripMetadata(claim)
-		claim.ManagedFields = managers
+		stripMetadata(object)
+		object.ManagedFields = managers
+	default:
+		return cache.TransformStripManagedFields()(object)
 	}
 	return object, nil
 }

@@ -53,11 +53,7 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 		return fmt.Errorf("declare the field indexes: %w", err)
 	}
 	recorder := mgr.GetEventRecorder(reporter)
-	authors, err := policies.New(mgr.GetClient(), recorder, registry)
-	if err != nil {
-		return fmt.Errorf("controller of policies: %w", err)
-	}
-	if err := authors.SetupWithManager(mgr); err != nil {
+	if err := policies.New(mgr.GetClient(), recorder, registry).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of policies: %w", err)
 	}
 	if o.Namespace == "" { // one install in a cluster speaks for classes, which stand in no namespace
@@ -106,9 +102,7 @@ func addOrphans(mgr ctrl.Manager, writer client.Client, o Options, secrets *secr
 		Recorder: mgr.GetEventRecorder(reporter),
 		Grace:    o.OrphanGrace,
 	}
-	if err := registry.Register(reconciler); err != nil {
-		return err
-	}
+	registry.MustRegister(reconciler)
 	return reconciler.SetupWithManager(mgr,
 		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: queue.Limiter()},
 		secrets.Source(reconciler.SecretToHosts))
@@ -117,13 +111,7 @@ func addOrphans(mgr ctrl.Manager, writer client.Client, o Options, secrets *secr
 // addClaims adds the controller of claims with its pool.
 func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	free := pool.New()
-	if err := registry.Register(free); err != nil {
-		return fmt.Errorf("metrics of hosts: %w", err)
-	}
-	measures, err := claim.NewMetrics(registry, mgr.GetClient())
-	if err != nil {
-		return fmt.Errorf("metrics of claims: %w", err)
-	}
+	registry.MustRegister(free)
 	denied, err := o.deniedImages()
 	if err != nil {
 		return fmt.Errorf("read --image-denied-addresses: %w", err)
@@ -136,7 +124,7 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 		Budget:       &secretcopy.Budget{},
 		Secrets:      secrets,
 		Recorder:     mgr.GetEventRecorder(reporter),
-		Metrics:      measures,
+		Metrics:      claim.NewMetrics(registry, mgr.GetClient()),
 		Clock:        clock.RealClock{},
 		DeniedImages: denied,
 	}

@@ -98,7 +98,7 @@ func BenchmarkCachedHost(b *testing.B) {
 	expect.NoError(b, err)
 	for name, transform := range map[string]func(any) (any, error){
 		"whole":    func(object any) (any, error) { return object, nil },
-		"stripped": stripHost,
+		"stripped": strip,
 	} {
 		b.Run(name, func(b *testing.B) {
 			var bytes uint64
@@ -142,7 +142,7 @@ func TestCachedHostsStaySmall(t *testing.T) {
 	text, err := json.Marshal(inspectedHost())
 	expect.NoError(t, err)
 	const enough = 5 * 1024
-	bytes := heldBytes(t, text, stripHost)
+	bytes := heldBytes(t, text, strip)
 	expect.That(t, bytes <= enough, "a cached host of %d bytes of JSON takes %d bytes, want at most %d", len(text), bytes, enough)
 }
 
@@ -151,7 +151,7 @@ func TestCachedHostsStaySmall(t *testing.T) {
 // the change and nothing else.
 func TestWhatTheCacheLacksReachesNoPatch(t *testing.T) {
 	before := inspectedHost()
-	if _, err := stripHost(before); err != nil {
+	if _, err := strip(before); err != nil {
 		t.Fatal(err)
 	}
 	after := before.DeepCopy()
@@ -175,7 +175,7 @@ func TestReleaseClearsNothingThatTheCacheLacks(t *testing.T) {
 			live.Spec.Description, live.Spec.RAID, live.Spec.Taints = "x", &bmov1alpha1.RAIDConfig{}, []corev1.Taint{{Key: "x"}}
 			live.Spec.Image, live.Spec.ConsumerRef = &bmov1alpha1.Image{URL: "x"}, &corev1.ObjectReference{Name: "x"}
 			cached := live.DeepCopy()
-			if _, err := stripHost(cached); err != nil {
+			if _, err := strip(cached); err != nil {
 				t.Fatal(err)
 			}
 			want, err := client.MergeFrom(live).Data(release(live))
@@ -191,7 +191,7 @@ func TestReleaseClearsNothingThatTheCacheLacks(t *testing.T) {
 func TestLastAnnotationGoesWithoutThatOfKubectl(t *testing.T) {
 	before := inspectedHost()
 	before.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "example.com/a": "b"}
-	if _, err := stripHost(before); err != nil {
+	if _, err := strip(before); err != nil {
 		t.Fatal(err)
 	}
 	after := before.DeepCopy()
@@ -209,7 +209,7 @@ func TestClaimsInTheCacheKeepTheNamesOfTheirManagers(t *testing.T) {
 			Manager: "other", Subresource: "status", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")},
 		}},
 	}}
-	_, err := stripClaim(claim)
+	_, err := strip(claim)
 	expect.Must(t, err == nil, "%v", err)
 	got := claim.ManagedFields
 	if len(got) != 1 || got[0].Manager != "other" || got[0].Subresource != "status" || got[0].FieldsV1 != nil || claim.Annotations[corev1.LastAppliedConfigAnnotation] != "" {
@@ -229,7 +229,7 @@ func TestClaimsInTheCacheAskForTheSame(t *testing.T) {
 		Spec: bmov1alpha1.HostClaimSpec{PoweredOn: true, Image: &bmov1alpha1.Image{URL: "https://images.example.com/os.raw"}},
 	}
 	cached := live.DeepCopy()
-	_, err := stripClaim(cached)
+	_, err := strip(cached)
 	expect.Must(t, err == nil, "%v", err)
 	expect.That(t, binding.SameInputs(cached, live), "the cached claim asks for something else")
 }

@@ -17,7 +17,6 @@ limitations under the License.
 package setup
 
 import (
-	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -39,9 +38,9 @@ type book struct {
 	collectors []prometheus.Collector
 }
 
-func (b *book) Register(c prometheus.Collector) error {
-	b.collectors = append(b.collectors, c)
-	return b.Registerer.Register(c)
+func (b *book) MustRegister(c ...prometheus.Collector) {
+	b.collectors = append(b.collectors, c...)
+	b.Registerer.MustRegister(c...)
 }
 
 // kindOf names the type of a collector as Prometheus does.
@@ -60,13 +59,9 @@ func kindOf(c prometheus.Collector) string {
 func rows(t *testing.T) []string {
 	t.Helper()
 	b := &book{Registerer: prometheus.NewRegistry()}
-	if _, err := claim.NewMetrics(b, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := policies.New(nil, nil, b); err != nil {
-		t.Fatal(err)
-	}
-	expect.NoError(t, errors.Join(b.Register(pool.New()), b.Register(&orphan.Reconciler{})))
+	claim.NewMetrics(b, nil)
+	policies.New(nil, nil, b)
+	b.MustRegister(pool.New(), &orphan.Reconciler{})
 	form := regexp.MustCompile(`^Desc\{fqName: "(hostclaim_[a-z_]+)", help: "([A-Z][^"]+\.)", constLabels: \{\}, variableLabels: \{([a-z,]*)\}\}$`)
 	var out []string
 	for _, c := range b.collectors {

@@ -95,7 +95,7 @@ func TestCacheHoldsOnlyWhatIsReadOfHosts(t *testing.T) {
 		Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "keep": "me"},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}},
 	}}
-	got, err := stripHost(host)
+	got, err := strip(host)
 	expect.NoError(t, err)
 	want := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
 		Name: "host-0", Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "", "keep": "me"},

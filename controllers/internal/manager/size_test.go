@@ -64,7 +64,7 @@ func TestValidator(t *testing.T) {
 				Object:    runtime.RawExtension{Raw: make([]byte, tt.after)},
 				OldObject: runtime.RawExtension{Raw: make([]byte, tt.before)},
 			}}
-			ctx, v, object := admission.NewContextWithRequest(t.Context(), request), SizeValidator[*corev1.ConfigMap]{Rules: lax{}}, &corev1.ConfigMap{}
+			ctx, v, object := admission.NewContextWithRequest(t.Context(), request), SizeValidator[*corev1.ConfigMap]{Validator: lax{}}, &corev1.ConfigMap{}
 			var asked admission.Warnings
 			var err error
 			switch {
@@ -79,7 +79,7 @@ func TestValidator(t *testing.T) {
 			expect.That(t, (len(asked) == 0) == tt.refused, "the other rules gave %v", asked)
 		})
 	}
-	if _, err := (SizeValidator[*corev1.ConfigMap]{Rules: lax{}}).ValidateCreate(t.Context(), &corev1.ConfigMap{}); err == nil {
+	if _, err := (SizeValidator[*corev1.ConfigMap]{Validator: lax{}}).ValidateCreate(t.Context(), &corev1.ConfigMap{}); err == nil {
 		t.Error("an object that cannot be weighed is taken")
 	}
 }

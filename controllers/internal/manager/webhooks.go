@@ -74,10 +74,10 @@ const SizeLimit = 512 << 10
 // SizeRemedy is the advice for an object that is too large.
 const SizeRemedy = "shorten its labels, annotations, finalizers, ownerReferences, managedFields or spec"
 
-// SizeValidator refuses what makes an object larger than SizeLimit, and asks Rules about the rest. What
-// shrinks an object passes, as taking off a finalizer does.
+// SizeValidator refuses what makes an object larger than SizeLimit, and asks a Validator about the rest, deletions
+// included. What shrinks an object passes, as taking off a finalizer does.
 type SizeValidator[T client.Object] struct {
-	Rules admission.Validator[T]
+	admission.Validator[T]
 }
 
 // ValidateCreate refuses a new object that is too large.
@@ -85,7 +85,7 @@ func (v SizeValidator[T]) ValidateCreate(ctx context.Context, object T) (admissi
 	if err := check(ctx); err != nil {
 		return nil, err
 	}
-	return v.Rules.ValidateCreate(ctx, object)
+	return v.Validator.ValidateCreate(ctx, object)
 }
 
 // ValidateUpdate refuses that an object grows too large.
@@ -93,12 +93,7 @@ func (v SizeValidator[T]) ValidateUpdate(ctx context.Context, before, after T) (
 	if err := check(ctx); err != nil {
 		return nil, err
 	}
-	return v.Rules.ValidateUpdate(ctx, before, after)
-}
-
-// ValidateDelete leaves deletions to the rules.
-func (v SizeValidator[T]) ValidateDelete(ctx context.Context, object T) (admission.Warnings, error) {
-	return v.Rules.ValidateDelete(ctx, object)
+	return v.Validator.ValidateUpdate(ctx, before, after)
 }
 
 // check weighs the object of a request as the API server has sent it, with the fields that the type

@@ -81,7 +81,7 @@ func TestChanges(t *testing.T) {
 			}
 			wanted := after.DeepCopy()
 			requests = nil
-			version, err := Changes(t.Context(), writer, before, after)
+			err := Changes(t.Context(), writer, before, after)
 			expect.That(t, apierrors.IsConflict(err) == tc.conflict && (err == nil || tc.conflict), "error is %v, want a conflict: %v", err, tc.conflict)
 			expect.Equal(t, tc.want, requests)
 			expect.Equal(t, wanted, after)
@@ -90,8 +90,6 @@ func TestChanges(t *testing.T) {
 			case apierrors.IsNotFound(err) != tc.gone:
 				t.Errorf("error is %v, want it gone: %v", err, tc.gone)
 			case err != nil || tc.conflict:
-			case got.ResourceVersion != version:
-				t.Errorf("version %s was returned, the object has %s", version, got.ResourceVersion)
 			default:
 				expect.Equal(t, []any{wanted.Labels, wanted.Spec, wanted.Status}, []any{got.Labels, got.Spec, got.Status})
 			}
@@ -117,8 +115,7 @@ func TestChangesReportOnTheirOwnSpec(t *testing.T) {
 	after := data.DeepCopy()
 	after.Spec.MetaData = &corev1.SecretReference{Name: "m-1-metadata"}
 	conditions.Set(after, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Yes"})
-	_, err := Changes(t.Context(), server.Client, data, after)
-	expect.Must(t, err == nil, "%v", err)
+	expect.NoError(t, Changes(t.Context(), server.Client, data, after))
 	got := &infrav1.Metal3Data{}
 	expect.NoError(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), got))
 	ready := conditions.Get(got, "Ready")
@@ -152,6 +149,6 @@ func (e encoded) MarshalJSON() ([]byte, error) {
 func TestWhatIsEqualIsNotEncoded(t *testing.T) {
 	times := 0
 	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Name: "m-1", ResourceVersion: "7"}}
-	version, err := Changes(t.Context(), server.Client, encoded{claim, &times}, encoded{claim.DeepCopy(), &times})
-	expect.That(t, err == nil && version == "7" && times == 0, "encoded %d times, version %q, error %v", times, version, err)
+	expect.NoError(t, Changes(t.Context(), server.Client, encoded{claim, &times}, encoded{claim.DeepCopy(), &times}))
+	expect.Equal(t, 0, times)
 }

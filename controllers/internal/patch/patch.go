@@ -156,19 +156,18 @@ func ignoreGone(object client.Object, err error) error {
 // being deleted may be gone, and goes with its last finalizer: then its status is
 // not written. Conditions that were set with the generation that was read get the one
 // that the first request makes, since nothing but the pass has changed the spec. Neither
-// version is changed. It returns the resourceVersion that the object has then.
-func Changes(ctx context.Context, writer client.Client, before, after client.Object) (version string, err error) {
-	version = before.GetResourceVersion()
+// version is changed.
+func Changes(ctx context.Context, writer client.Client, before, after client.Object) error {
 	if reflect.DeepEqual(before, after) {
-		return version, nil // most passes change nothing, and a comparison as JSON costs more than all the rest of one
+		return nil // most passes change nothing, and a comparison as JSON costs more than all the rest of one
 	}
 	diff, err := client.MergeFrom(before).Data(after)
 	if err != nil {
-		return version, fmt.Errorf("compare two versions of %s: %w", after.GetName(), err)
+		return fmt.Errorf("compare two versions of %s: %w", after.GetName(), err)
 	}
 	var changed map[string]json.RawMessage
 	if err := json.Unmarshal(diff, &changed); err != nil {
-		return version, fmt.Errorf("read the changes of %s: %w", after.GetName(), err)
+		return fmt.Errorf("read the changes of %s: %w", after.GetName(), err)
 	}
 	_, reported := changed["status"]
 	delete(changed, "status")
@@ -176,21 +175,17 @@ func Changes(ctx context.Context, writer client.Client, before, after client.Obj
 	base, written := before.DeepCopyObject().(client.Object), after.DeepCopyObject().(client.Object) //nolint:errcheck // a copy has the type of its original
 	if len(changed) > 0 {
 		if err := writer.Patch(ctx, written, Locked(base)); err != nil {
-			return version, ignoreGone(after, err)
+			return ignoreGone(after, err)
 		}
-		version = written.GetResourceVersion()
-		base.SetResourceVersion(version)
+		base.SetResourceVersion(written.GetResourceVersion())
 		after = observed(after, before.GetGeneration(), written.GetGeneration())
 	}
 	ended := !after.GetDeletionTimestamp().IsZero() && len(after.GetFinalizers()) == 0
 	if !reported || ended {
-		return version, nil
+		return nil
 	}
 	written = after.DeepCopyObject().(client.Object) //nolint:errcheck // see above
-	if err := writer.Status().Patch(ctx, written, Locked(base)); err != nil {
-		return version, ignoreGone(after, err)
-	}
-	return written.GetResourceVersion(), nil
+	return ignoreGone(after, writer.Status().Patch(ctx, written, Locked(base)))
 }
 
 // observed is a copy of the object whose conditions have observed the newer generation

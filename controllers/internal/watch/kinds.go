@@ -49,7 +49,7 @@ type Kinds struct {
 	started bool
 }
 
-// NewKinds returns the kinds of the objects, with what adds their field indexes.
+// NewKinds returns the kinds of the objects, with what adds their field indexes; nil if they have none.
 func NewKinds(mgr ctrl.Manager, index func(context.Context, client.FieldIndexer) error, objects ...client.Object) *Kinds {
 	return &Kinds{mgr: mgr, index: index, objects: objects}
 }
@@ -81,8 +81,10 @@ func (k *Kinds) Available(ctx context.Context) (bool, error) {
 		if served, err := k.served(); err != nil || !served {
 			return false, err
 		}
-		if err := k.index(ctx, k.mgr.GetFieldIndexer()); err != nil {
-			return false, err
+		if k.index != nil {
+			if err := k.index(ctx, k.mgr.GetFieldIndexer()); err != nil {
+				return false, err
+			}
 		}
 		k.started = true
 	}

@@ -36,6 +36,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
+// Requests are the requests for objects of these names.
+func Requests(namespace string, names ...string) []ctrl.Request {
+	requests := make([]ctrl.Request, 0, len(names))
+	for _, name := range names {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
+	}
+	return requests
+}
+
 // RequestsFor are the requests for the objects that the options select. It fills the list for that,
 // as RequestsFrom does.
 func RequestsFor(ctx context.Context, reader client.Reader, list client.ObjectList, options ...client.ListOption) []ctrl.Request {

@@ -115,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	report(s, metav1.NewTime(r.Clock.Now()))
 	s.release(ctx)
-	if _, err := patch.Changes(ctx, r.Client, s.before, s.infra); err != nil {
+	if err := patch.Changes(ctx, r.Client, s.before, s.infra); err != nil {
 		return ctrl.Result{}, fmt.Errorf("write Metal3Cluster: %w", err)
 	}
 	r.announce(ctx, s)

@@ -298,14 +298,14 @@ func TestMachineToInfra(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, given)
 		for _, o := range []client.Object{machineOf("a"), ours()} {
 			o.SetNamespace(w.key.Namespace)
-			got := w.machineToInfra(t.Context(), o)
+			got := machineToInfra(w.Client)(t.Context(), o)
 			expect.That(t, len(got) == 1 && got[0].NamespacedName == w.key, "a %T %s wakes %v", o, name, got)
 		}
 	}
 	broken := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return errBroken
 	}}
-	if got := newWorld(t, broken, newCast(ownerless)).machineToInfra(t.Context(), machineOf("a")); got != nil {
+	if got := machineToInfra(newWorld(t, broken, newCast(ownerless)).Client)(t.Context(), machineOf("a")); got != nil {
 		t.Errorf("a machine of nothing wakes %v", got)
 	}
 }

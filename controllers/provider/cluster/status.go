@@ -30,6 +30,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
@@ -122,7 +123,7 @@ func summary(s *scope, infrastructure metav1.Condition) metav1.Condition {
 func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	log := ctrl.LoggerFrom(ctx)
 	if before, after := s.before.Status.FailureDomains, s.infra.Status.FailureDomains; !reflect.DeepEqual(before, after) {
-		log.Info("Published failure domains", "failureDomains", after)
+		log.Info("Published failure domains", "count", len(after)) // not them: they are as large as an object
 	}
 	if ptr.Deref(s.infra.Status.Initialization.Provisioned, false) && !ptr.Deref(s.before.Status.Initialization.Provisioned, false) {
 		log.Info("Control plane endpoint is known, machines may be created")
@@ -130,6 +131,6 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	}
 	was, is := capiconditions.GetReason(s.before, infrav1.IdentityReadyCondition), s.identity
 	if is != nil && is.Status == metav1.ConditionFalse && is.Reason != infrav1.IdentityConnectingReason && is.Reason != was {
-		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, is.Reason, "Connect", "%s", is.Message)
+		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, is.Reason, "Connect", "%s", text.Shorten(is.Message, text.MaxNote))
 	}
 }

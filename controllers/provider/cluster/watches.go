@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,14 +39,14 @@ import (
 // reference, the pause and the endpoint, and so do machines that go away and the
 // connection to the cluster that holds the hosts.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
-	toInfra := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind(kind), r.Client, &infrav1.Metal3Cluster{})
+	cached := mgr.GetClient() // r.Client may wait for writes of one tenant, and the events are those of all
+	toInfra := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind(kind), cached, &infrav1.Metal3Cluster{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("metal3cluster").
-		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(filter)).
+		For(&infrav1.Metal3Cluster{}).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfra)).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), builder.WithPredicates(watch.Gone())).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), builder.WithPredicates(watch.Gone())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra(cached)), builder.WithPredicates(watch.Gone())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra(cached)), builder.WithPredicates(watch.Gone())).
 		WatchesRawSource(r.Remote.Source(kind, self)).
 		WithOptions(options).
 		Complete(queue.Conflicts(r))
@@ -60,16 +59,18 @@ func self(_ context.Context, infra types.NamespacedName) []ctrl.Request {
 
 // machineToInfra maps a machine to the Metal3Cluster of its Cluster, which that owns or, once it is gone, which has its
 // label.
-func (r *Reconciler) machineToInfra(ctx context.Context, o client.Object) []ctrl.Request {
-	name := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if machine, ok := o.(*clusterv1.Machine); ok {
-		name = machine.Spec.ClusterName
-	}
-	return watch.RequestsFrom(ctx, r.Client, &infrav1.Metal3ClusterList{}, func(infra *infrav1.Metal3Cluster) []ctrl.Request {
-		owns := func(owner metav1.OwnerReference) bool { return owner.Kind == "Cluster" && owner.Name == name }
-		if name == "" || infra.Labels[clusterv1.ClusterNameLabel] != name && !slices.ContainsFunc(infra.OwnerReferences, owns) {
-			return nil
+func machineToInfra(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []ctrl.Request {
+		name := o.GetLabels()[clusterv1.ClusterNameLabel]
+		if machine, ok := o.(*clusterv1.Machine); ok {
+			name = machine.Spec.ClusterName
 		}
-		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(infra)}}
-	}, client.InNamespace(o.GetNamespace()))
+		return watch.RequestsFrom(ctx, reader, &infrav1.Metal3ClusterList{}, func(infra *infrav1.Metal3Cluster) []ctrl.Request {
+			owns := func(owner metav1.OwnerReference) bool { return owner.Kind == "Cluster" && owner.Name == name }
+			if name == "" || infra.Labels[clusterv1.ClusterNameLabel] != name && !slices.ContainsFunc(infra.OwnerReferences, owns) {
+				return nil
+			}
+			return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(infra)}}
+		}, client.InNamespace(o.GetNamespace()))
+	}
 }

@@ -148,6 +148,8 @@ type served bool
 
 func (s served) Available(context.Context) (bool, error) { return bool(s), nil }
 
+func (s served) Started() bool { return bool(s) }
+
 // hosts give every machine a server: the same one for all of a place if byHost is set, else one
 // of its own.
 type hosts struct {

@@ -25,8 +25,8 @@ limitations under the License.
 //
 // A secret that exists is never rewritten, since the server has read it or is
 // about to. Addresses are given back when the Metal3DataClaim is gone, and not
-// before. Secrets are read live and never logged. The package knows nothing of
-// HostClaims: what it needs of the server comes as a hardware.Host.
+// before. Secrets are read live and never logged. What is known of the server comes
+// as a hardware.Host.
 package data
 
 import (
@@ -214,7 +214,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, wait conditions.Wait,
 	if s.paused() || !s.released() && (!s.untold || outdated(s.data, s.leaves)) {
 		report(s, wait, err)
 	}
-	if _, failed := patch.Changes(ctx, r.Client, s.before, s.data); failed != nil {
+	if failed := patch.Changes(ctx, r.Client, s.before, s.data); failed != nil {
 		return ctrl.Result{}, errors.Join(err, fmt.Errorf("write Metal3Data: %w", failed))
 	}
 	r.announce(ctx, s)

@@ -75,7 +75,7 @@ func TestRemoteWordsAreNotShown(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	r := &Reconciler{
 		Client: cached, Live: cached, Secrets: secretwatch.New(nil), Metrics: NewMetrics(prometheus.NewRegistry()), Recorder: recorder, Clock: clock.RealClock{},
-		Hosts:      hostclaims.Clients{Client: cached, Remote: site{to: remote.NewSite(target, hostile, hostile)}},
+		Hosts:      hostclaims.Clients{Client: cached, Local: served(true), Remote: site{to: remote.NewSite(target, hostile, hostile)}},
 		metal3IPAM: served(true), otherIPAM: served(false), ipPools: served(true),
 	}
 	var shown []string

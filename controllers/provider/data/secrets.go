@@ -38,6 +38,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 )
 
 // secret is one of the secrets that a template asks for.
@@ -131,8 +132,7 @@ func (r *Reconciler) readSecret(ctx context.Context, s *scope, wanted *secret) (
 // forbidden waits for rights on secrets; the watch of the namespace wakes the Metal3Data when
 // they come.
 func forbidden(verb, namespace string) conditions.Wait {
-	return waiting(infrav1.SecretsForbiddenReason,
-		"No right to %s secrets in namespace %q: bind ClusterRole capm3-tenant-secrets there to the provider's service account", verb, namespace)
+	return conditions.Wait{Reason: infrav1.SecretsForbiddenReason, Message: hostclaims.Forbidden(verb, namespace)}
 }
 
 // render fills in the content of the secrets, for a host that is known, once pools have given the addresses.

@@ -145,6 +145,6 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	case is.Status == metav1.ConditionTrue:
 		r.Metrics.timeToReady.Observe(r.Clock.Since(s.data.CreationTimestamp.Time).Seconds())
 	case mendable(is.Reason):
-		r.Recorder.Eventf(s.data, nil, corev1.EventTypeWarning, is.Reason, "Render", "%s", is.Message)
+		r.Recorder.Eventf(s.data, nil, corev1.EventTypeWarning, is.Reason, "Render", "%s", text.Shorten(is.Message, text.MaxNote))
 	}
 }

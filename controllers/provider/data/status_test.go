@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -124,6 +125,17 @@ func TestReport(t *testing.T) {
 			expect.Equal(t, tc.want, s.data.Status, anyTime, anyOrder)
 		})
 	}
+}
+
+// TestNoteOfAnEventFits shows a condition that the API server accepts, and a note that it would refuse.
+func TestNoteOfAnEventFits(t *testing.T) {
+	recorder := events.NewFakeRecorder(1)
+	s := &scope{before: &infrav1.Metal3Data{}, data: &infrav1.Metal3Data{Status: infrav1.Metal3DataStatus{Conditions: []metav1.Condition{
+		condition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.RenderingFailedReason, strings.Repeat("é", 2000)),
+	}}}}
+	(&Reconciler{Recorder: recorder}).announce(t.Context(), s)
+	_, note, found := strings.Cut(<-recorder.Events, infrav1.RenderingFailedReason+" ")
+	expect.That(t, found && len(note) <= text.MaxNote && strings.HasSuffix(note, "é…"), "the note has %d bytes: %s", len(note), note)
 }
 
 func TestOutdated(t *testing.T) {

@@ -45,7 +45,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -85,15 +84,14 @@ type HostReader interface {
 func (r *Reconciler) SetupWithManager(
 	ctx context.Context, mgr ctrl.Manager, local *watch.Kinds, connections *remote.Registry, options controller.Options,
 ) error {
-	log := ctrl.LoggerFrom(ctx)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("metal3data").
-		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		For(&infrav1.Metal3Data{}).
 		Watches(&infrav1.Metal3DataTemplate{}, r.named(datatemplate.ByTemplate), builder.WithPredicates(watch.Whenever(anotherSpec))).
 		Watches(&infrav1.Metal3DataClaim{}, r.named(byClaim), builder.WithPredicates(watch.Whenever(nothingElse))).
 		Watches(&infrav1.Metal3Machine{}, r.named(byMachine), builder.WithPredicates(watch.Whenever(otherNames))).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToData), builder.WithPredicates(watch.Whenever(otherNames))).
-		Watches(&clusterv1.Cluster{}, r.named(watch.ByCluster), builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(&clusterv1.Cluster{}, r.named(watch.ByCluster), builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), ctrl.LoggerFrom(ctx)))).
 		WatchesRawSource(watch.CRDs(mgr.GetCache(), r.waitingForAPI, ipClaimCRD, ipPoolCRD, ipAddressClaimCRD)).
 		WatchesRawSource(r.Secrets.Source(r.secretToData)).
 		WatchesRawSource(connections.Source(machineKind, r.userToData)).
@@ -260,9 +258,10 @@ func (r *Reconciler) withUnfitAddress(ctx context.Context, o client.Object) []ct
 	return r.wake(ctx, by(o.GetNamespace(), byReason, infrav1.RenderingFailedReason)...)
 }
 
-// waitingForAPI are those whose address management API was missing.
+// waitingForAPI are those whose address management API was missing, whole or without its pools.
 func (r *Reconciler) waitingForAPI(ctx context.Context) []ctrl.Request {
-	return r.wake(ctx, client.MatchingFields{byReason: infrav1.PoolAPIMissingReason})
+	return append(r.wake(ctx, client.MatchingFields{byReason: infrav1.PoolAPIMissingReason}),
+		r.wake(ctx, client.MatchingFields{byReason: infrav1.PoolNotFoundReason})...)
 }
 
 // secretToData goes by the names of the rendered secrets. Without a name, the
@@ -321,8 +320,7 @@ func (r *Reconciler) watchPools(ctx context.Context, mgr manager.Manager, c cont
 	ipClaim, ipPool, ipAddressClaim := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPPool{}, &capipamv1.IPAddressClaim{}
 	claims, pools := onClaim(r.waitingForAddress, r.nextInTurn), onPool(r.waitingForAddress, r.refused, r.withUnfitAddress)
 	metal3, other := watch.NewKinds(mgr, indexClaims(ipClaim), ipClaim), watch.NewKinds(mgr, indexClaims(ipAddressClaim), ipAddressClaim)
-	// Claims are released also where pools are gone.
-	ipPools := watch.NewKinds(mgr, func(context.Context, client.FieldIndexer) error { return nil }, ipPool)
+	ipPools := watch.NewKinds(mgr, nil, ipPool) // apart, since claims are released also where pools are gone
 	r.metal3IPAM, r.otherIPAM, r.ipPools = metal3, other, ipPools
 	return errors.Join(
 		metal3.Watch(ctx, c, sources(ipClaim, claims)...),
@@ -425,12 +423,6 @@ func ownerNames(object client.Object) []string {
 	return nil
 }
 
-func toOwner(_ context.Context, object client.Object) []reconcile.Request {
-	var woken []reconcile.Request
-	for _, name := range ownerNames(object) {
-		woken = append(woken, reconcile.Request{
-			NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name},
-		})
-	}
-	return woken
+func toOwner(_ context.Context, object client.Object) []ctrl.Request {
+	return watch.Requests(object.GetNamespace(), ownerNames(object)...)
 }

@@ -138,7 +138,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 	if !s.template.DeletionTimestamp.IsZero() && !s.paused() && len(s.claims) == 0 && len(s.data) == 0 {
 		controllerutil.RemoveFinalizer(s.template, infrav1.DataTemplateFinalizer)
 	}
-	if _, err := patch.Changes(ctx, r.Client, before, s.template); err != nil {
+	if err := patch.Changes(ctx, r.Client, before, s.template); err != nil {
 		return fmt.Errorf("write Metal3DataTemplate: %w", err)
 	}
 	return nil

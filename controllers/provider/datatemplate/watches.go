@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -57,18 +56,16 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 //	Metal3Machine     by the claim of its name, when it is gone
 //	Cluster           by the claims of its machines, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log := ctrl.LoggerFrom(ctx)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("metal3datatemplate").
-		For(&infrav1.Metal3DataTemplate{}, builder.WithPredicates(
-			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		For(&infrav1.Metal3DataTemplate{}).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(toTemplate)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(toTemplate),
 			builder.WithPredicates(watch.Whenever(answersChange))).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToTemplates),
 			builder.WithPredicates(watch.Gone())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToTemplates),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), ctrl.LoggerFrom(ctx)))).
 		WithOptions(options).
 		Complete(queue.Conflicts(r))
 }
@@ -98,11 +95,7 @@ func templateOf(o client.Object) []string {
 // namespace only; a claim that names another namespace is refused by the template of that name
 // in its own.
 func toTemplate(_ context.Context, o client.Object) []ctrl.Request {
-	var woken []ctrl.Request
-	for _, name := range templateOf(o) {
-		woken = append(woken, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
-	}
-	return woken
+	return watch.Requests(o.GetNamespace(), templateOf(o)...)
 }
 
 // machineToTemplates wakes the template that the claim of a machine names. The

@@ -111,13 +111,11 @@ func (c *Client) Host(ctx context.Context, claim *bmov1alpha1.HostClaim) (hardwa
 		return hardware.Host{}, false, nil
 	}
 	var data bmov1alpha1.HardwareData
-	if err := c.client.Get(ctx, key, &data); err != nil {
-		if apierrors.IsNotFound(err) {
-			return hardware.Host{}, false, nil
-		}
+	err := c.client.Get(ctx, key, &data)
+	if client.IgnoreNotFound(err) != nil {
 		return hardware.Host{}, false, fmt.Errorf("read HardwareData %s: %w", key, err)
 	}
-	if !claims.OwnedBy(&data, claim.UID) {
+	if found := err == nil && claims.OwnedBy(&data, claim.UID); !found {
 		return hardware.Host{}, false, nil
 	}
 	return hardware.FromHardwareData(&data), true, nil

@@ -72,7 +72,7 @@ type Clients struct {
 	Client client.Client
 	// Live reads past that cache.
 	Live client.Reader
-	// Local checks whether that cluster serves claims; nil means that it does.
+	// Local checks whether that cluster serves claims.
 	Local Kinds
 	// Remote are the connections to other clusters.
 	Remote Connections
@@ -114,7 +114,7 @@ func (c Clients) For(ctx context.Context, m Machine) (*Client, conditions.Wait, 
 	case found:
 		return c.connect(ctx, m, record.Ref(m.Now.Namespace), &record)
 	}
-	served, err := c.served(ctx)
+	served, err := c.Local.Available(ctx)
 	if err != nil {
 		return nil, conditions.Wait{}, fmt.Errorf("find out whether this cluster serves HostClaims: %w", err)
 	}
@@ -137,13 +137,6 @@ func (c Clients) For(ctx context.Context, m Machine) (*Client, conditions.Wait, 
 	default:
 		return own, conditions.Wait{}, nil
 	}
-}
-
-func (c Clients) served(ctx context.Context) (bool, error) {
-	if c.Local == nil {
-		return true, nil
-	}
-	return c.Local.Available(ctx)
 }
 
 // asked is the identityRef as it is now: that of the machine, else that of its Metal3Cluster.
@@ -206,7 +199,7 @@ func (c Clients) Pause(ctx context.Context, machine *infrav1.Metal3Machine, clus
 		return nil, nil //nolint:nilnil,nilerr // none of this cluster
 	}
 	c.Release(client.ObjectKeyFromObject(machine))
-	if served, err := c.served(ctx); err != nil || !served {
+	if served, err := c.Local.Available(ctx); err != nil || !served {
 		return nil, err
 	}
 	own := c.own(machine)
@@ -226,7 +219,7 @@ func (c Clients) Of(ctx context.Context, machine *infrav1.Metal3Machine) (*Clien
 	case problem != nil:
 		return nil, false, nil //nolint:nilerr // the machine reports it
 	case !recorded:
-		served, err := c.served(ctx)
+		served, err := c.Local.Available(ctx)
 		return c.own(machine), served, err
 	}
 	if owned, err := c.owned(ctx, machine); err != nil || !owned {

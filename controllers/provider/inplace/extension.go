@@ -182,7 +182,7 @@ func (e *Extension) act(ctx context.Context, o objects, step updateStep) error {
 	case stepWait, stepDone, stepRefuse:
 	}
 	for _, change := range [][2]client.Object{{o.machine, machine}, {o.infra, infra}, {o.config, config}} {
-		if _, err := patch.Changes(ctx, e.Client, change[0], change[1]); err != nil {
+		if err := patch.Changes(ctx, e.Client, change[0], change[1]); err != nil {
 			return err
 		}
 	}

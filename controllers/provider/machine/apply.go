@@ -172,8 +172,7 @@ func ownedBy(machine *infrav1.Metal3Machine) metav1.OwnerReference {
 func (r *Reconciler) patchNode(ctx context.Context, s *scope) error {
 	if s.nodeErr != nil {
 		message := "The Nodes of the workload cluster cannot be read"
-		var refused *identity.Problem // in words of ours
-		if errors.As(s.nodeErr, &refused) {
+		if refused, ok := errors.AsType[*identity.Problem](s.nodeErr); ok { // in words of ours
 			message += ": " + refused.Message
 		}
 		return s.failed(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason, message, s.nodeErr)

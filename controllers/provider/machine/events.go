@@ -34,6 +34,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // transition is a change of a machine that is emitted as an event.
@@ -124,9 +125,9 @@ func serverTransitions(before, after *infrav1.Metal3Machine) []transition {
 
 // writtenAnew reports whether the server of a machine was written anew in a pass.
 func writtenAnew(before, after *infrav1.Metal3Machine) bool {
-	text := after.Annotations[infrav1.RebuiltAnnotation]
+	rebuilt := after.Annotations[infrav1.RebuiltAnnotation]
 	refused := capiconditions.GetReason(after, infrav1.SpecAppliedCondition) == infrav1.RebuildRefusedReason
-	return text != "" && text != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) && !refused
+	return rebuilt != "" && rebuilt != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) && !refused
 }
 
 // becameFalse returns the condition if it is False for another reason than before.
@@ -145,7 +146,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) {
 		happened = []transition{claimAbandoned(s.Machine.Name, *s.abandoned)}
 	}
 	for _, t := range happened {
-		r.Recorder.Eventf(s.Machine, nil, t.kind, t.reason, t.action, "%s", t.note)
+		r.Recorder.Eventf(s.Machine, nil, t.kind, t.reason, t.action, "%s", text.Shorten(t.note, text.MaxNote))
 		if t.kind == corev1.EventTypeNormal {
 			ctrl.LoggerFrom(ctx).Info(t.note)
 		}

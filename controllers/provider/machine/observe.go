@@ -308,7 +308,7 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
 		return nil
 	}
 	cluster := client.ObjectKeyFromObject(s.Cluster)
-	err := r.Nodes.Watch(ctx, cluster, r.controller, r.mapper().nodeToMachines)
+	err := r.Nodes.Watch(ctx, cluster, r.controller, r.nodeToMachines)
 	var found []nodes.Node
 	if err == nil {
 		found, err = r.Nodes.Candidates(ctx, cluster, query)

@@ -157,6 +157,8 @@ func TestNext(t *testing.T) {
 		c.FailureDomain, c.SoftFailureDomain = row, soft
 		return asks(c, noHost("HostClaimNotBound", "Waiting for the hostclaim manager to bind a host"))
 	}
+	ofClass := claim(nil)
+	ofClass.Class = &infrav1.HostClass{Name: "virtual"}
 	external := asks(claim(&claims.Deployment{CustomDeploy: &bmov1alpha1.CustomDeploy{Method: "own"}, UserData: "boot", MetaData: "meta"}), isBound,
 		hasClaim, holding("Metal3DataReady", "SecretsSetExternally"), waiting("HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"))
 	external.Secrets.MetaData = "meta"
@@ -174,6 +176,10 @@ func TestNext(t *testing.T) {
 		},
 		"falls back to the failure domain of the Metal3Machine": {
 			observe(func(o *Observed) { o.Machine.Spec.FailureDomain = "row-2" }), inRow("row-2", false),
+		},
+		"claims a host of the class that the machine names": {
+			observe(func(o *Observed) { o.Machine.Spec.HostClass = &infrav1.HostClass{Name: "virtual"} }),
+			asks(ofClass, noHost("HostClaimNotBound", "Waiting for the hostclaim manager to bind a host")),
 		},
 		"adds what can be done when no host fits": {
 			observe(unbound, func(o *Observed) { o.Claim.Reason = "NoBareMetalHost" }),

@@ -262,7 +262,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, err error) error {
 	} else {
 		updateStatus(s, metav1.NewTime(r.Clock.Now()))
 	}
-	_, failed := patch.Changes(ctx, r.Client, s.before, s.Machine)
+	failed := patch.Changes(ctx, r.Client, s.before, s.Machine)
 	if failed == nil && !conflict {
 		r.announce(ctx, s)
 	}
@@ -348,8 +348,7 @@ func (s *scope) failed(condition, reason, message string, err error) error {
 	if err == nil || lost || patch.IsConflict(err) {
 		return err
 	}
-	var failure *hostclaims.Failure
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*hostclaims.Failure](err); ok {
 		reason, message = failure.Reason, failure.Message
 	}
 	var status apierrors.APIStatus

@@ -337,6 +337,14 @@ func TestConflictsOfAnotherCluster(t *testing.T) {
 	}
 }
 
+// TestLocalClaimOpensNoConnection shows a machine whose Metal3Cluster got an identityRef after the
+// machine had its server.
+func TestLocalClaimOpensNoConnection(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast(running, withRemoteHost))
+	w.expect(w.settled(), "IdentityReady/True/NotUsed", `Secret "hosts"`)
+	expect.Equal(t, nil, w.there().asked)
+}
+
 // TestUnserved shows machines in a cluster that serves no claims.
 func TestUnserved(t *testing.T) {
 	t.Run("one that is deleted gives back its data and goes", func(t *testing.T) {

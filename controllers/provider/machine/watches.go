@@ -29,7 +29,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,37 +98,35 @@ func bootstrapSecretOf(machine *clusterv1.Machine) []string {
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
 //	Node, connection of the workload cluster   by provider ID, host UID or label
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *watch.Kinds, options controller.Options) error {
-	m := r.mapper()
 	machineToInfra := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
 	ofOwner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &infrav1.Metal3Machine{})
 	generations := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&infrav1.Metal3Machine{}, builder.WithPredicates(filter)).
-		WatchesRawSource(watch.CRDs(mgr.GetCache(), m.waitingForKinds, "hostclaims.metal3.io", "hardwaredata.metal3.io")).
+		For(&infrav1.Metal3Machine{}).
+		WatchesRawSource(watch.CRDs(mgr.GetCache(), r.waitingForKinds, "hostclaims.metal3.io", "hardwaredata.metal3.io")).
 		Watches(&infrav1.Metal3DataClaim{}, ofOwner).
 		Watches(&infrav1.Metal3DataClaim{}, &handler.EnqueueRequestForObject{}).
 		Watches(&infrav1.Metal3Data{}, ofOwner).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), builder.WithPredicates(whenLeaving())).
-		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(m.templateToMachines), generations).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), generations).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.memberToMachines), builder.WithPredicates(whenLeaving())).
+		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToMachines), generations).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.memberToMachines), generations).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra),
 			builder.WithPredicates(watch.Whenever(differentMachine))).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines),
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines),
 			builder.WithPredicates(watch.Whenever(differentCluster))).
-		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines),
+		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(r.infraToMachines),
 			builder.WithPredicates(watch.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster]))).
-		WatchesRawSource(r.Secrets.Source(m.secretToMachines)).
+		WatchesRawSource(r.Secrets.Source(r.secretToMachines)).
 		WatchesRawSource(r.HostClaims.Remote.Source(claims.MachineKind, self)).
-		WatchesRawSource(r.Nodes.Connections(controllerName, m.clusterToMachines)).
+		WatchesRawSource(r.Nodes.Connections(controllerName, r.clusterToMachines)).
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
 	if err != nil {
 		return err
 	}
 	r.controller = c
-	ofClaim := handler.EnqueueRequestsFromMapFunc(m.claimToMachines)
+	ofClaim := handler.EnqueueRequestsFromMapFunc(r.claimToMachines)
 	return kinds.Watch(ctx, c,
 		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, ofClaim),
 		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, ofClaim))
@@ -157,23 +154,14 @@ func differentApartFromStatus[T client.Object](before, after T) bool {
 		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 }
 
-func (r *Reconciler) mapper() mapper { return mapper{client: r.Client, local: r.HostClaims.Local} }
-
 // self is a machine as a user of connections.
 func self(_ context.Context, machine types.NamespacedName) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: machine}}
 }
 
-// mapper finds the machines that an event concerns.
-type mapper struct {
-	// client reads from the cache.
-	client client.Reader
-	local  hostclaims.Kinds
-}
-
 // waitingForKinds are the machines whose cluster does not serve claims.
-func (m mapper) waitingForKinds(ctx context.Context) []ctrl.Request {
-	return m.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
+func (r *Reconciler) waitingForKinds(ctx context.Context) []ctrl.Request {
+	return r.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
 		return capiconditions.GetReason(m, infrav1.AssociateBareMetalHostCondition) == infrav1.HostClaimAPIMissingReason
 	})
 }
@@ -181,8 +169,8 @@ func (m mapper) waitingForKinds(ctx context.Context) []ctrl.Request {
 // claimToMachines maps a claim, or the published facts that one owns, to its consumer, and to the machine that
 // waits for its name to become free. A reserved claim concerns the machine that left it, and those of its
 // Cluster that have none.
-func (m mapper) claimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	claim, found := hostclaims.ClaimOf(ctx, m.client, o)
+func (r *Reconciler) claimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	claim, found := hostclaims.ClaimOf(ctx, r.Client, o)
 	if !found {
 		return nil
 	}
@@ -193,26 +181,23 @@ func (m mapper) claimToMachines(ctx context.Context, o client.Object) []ctrl.Req
 	if former, _ := claims.ReservedBy(claim); former != "" {
 		names = append(names, former)
 	}
-	var woken []ctrl.Request
-	for _, name := range names {
-		woken = append(woken, request(claim.Namespace, name))
-	}
+	woken := watch.Requests(claim.Namespace, names...)
 	if reservation.Holds(claim) {
-		woken = append(woken, m.unclaimed(ctx, claim.Namespace, claim.Labels)...)
+		woken = append(woken, r.unclaimed(ctx, claim.Namespace, claim.Labels)...)
 	}
 	return woken
 }
 
 // memberToMachines maps what is part of a control plane or MachineDeployment, or is one, to
 // the machines of its Cluster that have no claim: they may wait for a reserved one.
-func (m mapper) memberToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.unclaimed(ctx, o.GetNamespace(), o.GetLabels())
+func (r *Reconciler) memberToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.unclaimed(ctx, o.GetNamespace(), o.GetLabels())
 }
 
 // templateToMachines maps a template to the machines made from it that have no claim, or that cannot
 // ask for data because of the template.
-func (m mapper) templateToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
+func (r *Reconciler) templateToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
 		name, found := claims.TemplateOf(machine.Annotations)
 		return found && name == o.GetName() && (machine.Status.HostClaim == nil ||
 			capiconditions.GetReason(machine, infrav1.AssociateMetal3MachineMetaDataCondition) == infrav1.InvalidConfigurationReason)
@@ -220,12 +205,12 @@ func (m mapper) templateToMachines(ctx context.Context, o client.Object) []ctrl.
 }
 
 // unclaimed are the machines of a Cluster, named by a label, that have no claim.
-func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[string]string) []ctrl.Request {
+func (r *Reconciler) unclaimed(ctx context.Context, namespace string, labels map[string]string) []ctrl.Request {
 	cluster := labels[clusterv1.ClusterNameLabel]
 	if cluster == "" {
 		return nil
 	}
-	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
+	return r.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
 		return machine.Status.HostClaim == nil && machine.DeletionTimestamp.IsZero()
 	}, client.InNamespace(namespace), client.MatchingFields{watch.ByCluster: cluster})
 }
@@ -244,33 +229,33 @@ func whenLeaving() predicate.Predicate {
 }
 
 // clusterToMachines maps a Cluster to its machines.
-func (m mapper) clusterToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: o.GetName()})
+func (r *Reconciler) clusterToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: o.GetName()})
 }
 
 // infraToMachines maps a Metal3Cluster to the machines of the Cluster that owns it.
-func (m mapper) infraToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+func (r *Reconciler) infraToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind == "Cluster" {
 			name = owner.Name
 		}
 	}
-	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: name})
+	return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: name})
 }
 
 // secretToMachines maps a Secret to the machines that need what it holds, and to the one whose
 // server it names. An empty name stands for all secrets of the namespace.
-func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []ctrl.Request {
+func (r *Reconciler) secretToMachines(ctx context.Context, namespace, name string) []ctrl.Request {
 	if name == "" {
-		return m.machines(ctx, client.InNamespace(namespace))
+		return r.machines(ctx, client.InNamespace(namespace))
 	}
-	woken := m.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
+	woken := r.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
 	if machine, found := strings.CutSuffix(name, metadata.SecretName("")); found && machine != "" {
-		woken = append(woken, request(namespace, machine))
+		woken = append(woken, watch.Requests(namespace, machine)...)
 	}
 	toMachine := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
-	return append(woken, watch.RequestsFrom(ctx, m.client, &clusterv1.MachineList{}, func(owner *clusterv1.Machine) []ctrl.Request {
+	return append(woken, watch.RequestsFrom(ctx, r.Client, &clusterv1.MachineList{}, func(owner *clusterv1.Machine) []ctrl.Request {
 		return toMachine(ctx, owner)
 	}, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name})...)
 }
@@ -278,58 +263,54 @@ func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []
 // nodeToMachines maps a Node to the machine that its provider ID names, else to
 // those whose host it runs on, as far as the host is known in this cluster; else to
 // the machines of the Cluster that it could be.
-func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []ctrl.Request {
+func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []ctrl.Request {
 	if id, ours := nodes.ParseProviderID(node.Spec.ProviderID); ours && id.Namespace == cluster.Namespace {
-		return []ctrl.Request{request(id.Namespace, id.Machine)}
+		return watch.Requests(id.Namespace, id.Machine)
 	}
 	uid := node.Labels[infrav1.NodeUUIDLabel]
 	if uid == "" {
-		return m.machines(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{watch.ByCluster: cluster.Name})
+		return r.machines(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{watch.ByCluster: cluster.Name})
 	}
-	if !m.local.Started() {
-		return m.withRemoteHosts(ctx, cluster)
+	if !r.HostClaims.Local.Started() {
+		return r.withRemoteHosts(ctx, cluster)
 	}
 	var facts bmov1alpha1.HardwareDataList
-	err := m.client.List(ctx, &facts, client.InNamespace(cluster.Namespace), client.MatchingFields{hostclaims.HostUIDIndex: uid})
+	err := r.Client.List(ctx, &facts, client.InNamespace(cluster.Namespace), client.MatchingFields{hostclaims.HostUIDIndex: uid})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Host of a Node not found", "node", node.Name)
 		return nil
 	}
 	if len(facts.Items) == 0 {
-		return m.withRemoteHosts(ctx, cluster)
+		return r.withRemoteHosts(ctx, cluster)
 	}
 	var woken []ctrl.Request
 	for i := range facts.Items {
-		woken = append(woken, m.claimToMachines(ctx, &facts.Items[i])...)
+		woken = append(woken, r.claimToMachines(ctx, &facts.Items[i])...)
 	}
 	return woken
 }
 
 // withRemoteHosts are the machines of a Cluster whose hosts are in other clusters, of
 // which no index of this cluster knows.
-func (m mapper) withRemoteHosts(ctx context.Context, cluster client.ObjectKey) []ctrl.Request {
-	return m.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
+func (r *Reconciler) withRemoteHosts(ctx context.Context, cluster client.ObjectKey) []ctrl.Request {
+	return r.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
 		return m.Annotations[infrav1.EffectiveIdentityAnnotation] != ""
 	}, client.InNamespace(cluster.Namespace), client.MatchingFields{watch.ByCluster: cluster.Name})
 }
 
 // machines lists machines by the given options, as requests.
-func (m mapper) machines(ctx context.Context, options ...client.ListOption) []ctrl.Request {
-	return watch.RequestsFor(ctx, m.client, &infrav1.Metal3MachineList{}, options...)
+func (r *Reconciler) machines(ctx context.Context, options ...client.ListOption) []ctrl.Request {
+	return watch.RequestsFor(ctx, r.Client, &infrav1.Metal3MachineList{}, options...)
 }
 
 // machinesWhere lists those of them that the condition holds for.
-func (m mapper) machinesWhere(
+func (r *Reconciler) machinesWhere(
 	ctx context.Context, holds func(*infrav1.Metal3Machine) bool, options ...client.ListOption,
 ) []ctrl.Request {
-	return watch.RequestsFrom(ctx, m.client, &infrav1.Metal3MachineList{}, func(machine *infrav1.Metal3Machine) []ctrl.Request {
+	return watch.RequestsFrom(ctx, r.Client, &infrav1.Metal3MachineList{}, func(machine *infrav1.Metal3Machine) []ctrl.Request {
 		if !holds(machine) {
 			return nil
 		}
-		return []ctrl.Request{request(machine.Namespace, machine.Name)}
+		return watch.Requests(machine.Namespace, machine.Name)
 	}, options...)
-}
-
-func request(namespace, name string) ctrl.Request {
-	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}
 }

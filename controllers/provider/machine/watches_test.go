@@ -110,41 +110,41 @@ func TestWatches(t *testing.T) {
 		got  []ctrl.Request
 		want []string
 	}{
-		"a claim wakes its consumer":                            {w.mapper().claimToMachines(ctx, w.claim), one},
-		"a claim of another name also wakes its namesake":       {w.mapper().claimToMachines(ctx, renamed), []string{"m-1", "reserved-7"}},
-		"a foreign claim wakes the machine it is in the way of": {w.mapper().claimToMachines(ctx, &bmov1alpha1.HostClaim{ObjectMeta: inA("m-1")}), one},
+		"a claim wakes its consumer":                            {w.claimToMachines(ctx, w.claim), one},
+		"a claim of another name also wakes its namesake":       {w.claimToMachines(ctx, renamed), []string{"m-1", "reserved-7"}},
+		"a foreign claim wakes the machine it is in the way of": {w.claimToMachines(ctx, &bmov1alpha1.HostClaim{ObjectMeta: inA("m-1")}), one},
 		"a reserved claim wakes the machine that left it, and those without a claim": {
-			w.mapper().claimToMachines(ctx, kept), []string{"m-1", "m-2", "m-8", "reserved-7"},
+			w.claimToMachines(ctx, kept), []string{"m-1", "m-2", "m-8", "reserved-7"},
 		},
 		"the end of a machine wakes those of its Cluster without a claim": {
-			w.mapper().memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: member}), both,
+			w.memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: member}), both,
 		},
-		"a MachineDeployment does too": {w.mapper().memberToMachines(ctx, &clusterv1.MachineDeployment{ObjectMeta: member}), both},
+		"a MachineDeployment does too": {w.memberToMachines(ctx, &clusterv1.MachineDeployment{ObjectMeta: member}), both},
 		"a template wakes those made from it that have no claim, or that it misleads": {
-			w.mapper().templateToMachines(ctx, &infrav1.Metal3MachineTemplate{ObjectMeta: inA("x")}), []string{"m-4", "m-6"},
+			w.templateToMachines(ctx, &infrav1.Metal3MachineTemplate{ObjectMeta: inA("x")}), []string{"m-4", "m-6"},
 		},
-		"what belongs to no Cluster wakes none":             {w.mapper().memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: inA("x")}), nil},
-		"something else is no claim":                        {w.mapper().claimToMachines(ctx, &corev1.Pod{}), nil},
-		"facts wake the consumer of their claim":            {w.mapper().claimToMachines(ctx, facts), one},
-		"facts of a claim that is gone wake none":           {w.mapper().claimToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
-		"facts of a host wake none":                         {w.mapper().claimToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
-		"a Cluster wakes its machines":                      {w.mapper().clusterToMachines(ctx, &clusterv1.Cluster{ObjectMeta: inA("a")}), both},
-		"a Metal3Cluster wakes the machines of its Cluster": {w.mapper().infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
-		"a bootstrap secret wakes its machine":              {w.mapper().secretToMachines(ctx, w.namespace, "boot"), one},
-		"user data of a machine wakes it":                   {w.mapper().secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
-		"a source of metadata wakes its machines":           {w.mapper().secretToMachines(ctx, w.namespace, "meta"), []string{"m-2", "m-3"}},
-		"a rendered source of copies does too":              {w.mapper().secretToMachines(ctx, w.namespace, "net"), []string{"m-3"}},
-		"a bootstrap secret that was copied does too":       {w.mapper().secretToMachines(ctx, w.namespace, "far-boot"), []string{"m-3"}},
+		"what belongs to no Cluster wakes none":             {w.memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: inA("x")}), nil},
+		"something else is no claim":                        {w.claimToMachines(ctx, &corev1.Pod{}), nil},
+		"facts wake the consumer of their claim":            {w.claimToMachines(ctx, facts), one},
+		"facts of a claim that is gone wake none":           {w.claimToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
+		"facts of a host wake none":                         {w.claimToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
+		"a Cluster wakes its machines":                      {w.clusterToMachines(ctx, &clusterv1.Cluster{ObjectMeta: inA("a")}), both},
+		"a Metal3Cluster wakes the machines of its Cluster": {w.infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
+		"a bootstrap secret wakes its machine":              {w.secretToMachines(ctx, w.namespace, "boot"), one},
+		"user data of a machine wakes it":                   {w.secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
+		"a source of metadata wakes its machines":           {w.secretToMachines(ctx, w.namespace, "meta"), []string{"m-2", "m-3"}},
+		"a rendered source of copies does too":              {w.secretToMachines(ctx, w.namespace, "net"), []string{"m-3"}},
+		"a bootstrap secret that was copied does too":       {w.secretToMachines(ctx, w.namespace, "far-boot"), []string{"m-3"}},
 		"a connection wakes the machine that uses it":       {self(ctx, client.ObjectKey{Namespace: w.namespace, Name: "m-3"}), []string{"m-3"}},
-		"a Node on a remote host wakes those with such":     {w.mapper().nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
-		"metadata wakes the machine whose name it has":      {w.mapper().secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
-		"another secret wakes none":                         {w.mapper().secretToMachines(ctx, w.namespace, "other"), nil},
-		"new rights in a namespace wake all its machines":   {w.mapper().secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-4", "m-5", "m-6", "m-9")},
-		"a Node wakes the machine that it names":            {w.mapper().nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
-		"a Node wakes the machine on its host":              {w.mapper().nodeToMachines(ctx, cluster, node("", "host-uid")), one},
-		"a Node on an unknown host wakes none":              {w.mapper().nodeToMachines(ctx, cluster, node("", "unknown")), nil},
-		"a Node that says nothing wakes the Cluster":        {w.mapper().nodeToMachines(ctx, cluster, node("", "")), both},
-		"a Node wakes no machine of another namespace":      {w.mapper().nodeToMachines(ctx, cluster, node("metal3://tenant-b/h/m-7", "unknown")), nil},
+		"a Node on a remote host wakes those with such":     {w.nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
+		"metadata wakes the machine whose name it has":      {w.secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
+		"another secret wakes none":                         {w.secretToMachines(ctx, w.namespace, "other"), nil},
+		"new rights in a namespace wake all its machines":   {w.secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-4", "m-5", "m-6", "m-9")},
+		"a Node wakes the machine that it names":            {w.nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
+		"a Node wakes the machine on its host":              {w.nodeToMachines(ctx, cluster, node("", "host-uid")), one},
+		"a Node on an unknown host wakes none":              {w.nodeToMachines(ctx, cluster, node("", "unknown")), nil},
+		"a Node that says nothing wakes the Cluster":        {w.nodeToMachines(ctx, cluster, node("", "")), both},
+		"a Node wakes no machine of another namespace":      {w.nodeToMachines(ctx, cluster, node("metal3://tenant-b/h/m-7", "unknown")), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, tc.want, names(w.namespace, tc.got)) })
@@ -159,7 +159,7 @@ func TestNodesWithoutKinds(t *testing.T) {
 	}))
 	w.HostClaims.Local = served(false)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{infrav1.NodeUUIDLabel: "uid"}}}
-	got := names(w.namespace, w.mapper().nodeToMachines(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, node))
+	got := names(w.namespace, w.nodeToMachines(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, node))
 	expect.Equal(t, []string{"m-1"}, got)
 }
 

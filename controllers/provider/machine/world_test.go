@@ -315,6 +315,8 @@ func (w *world) edit(o client.Object, change func()) {
 // there are the connections to the clusters of the hosts.
 func (w *world) there() *connections { return w.HostClaims.Remote.(*connections) } //nolint:forcetypeassert // see newWorld
 
+func request(namespace, name string) ctrl.Request { return watch.Requests(namespace, name)[0] }
+
 // record keeps the events from now on.
 func (w *world) record() *events.FakeRecorder {
 	recorder := events.NewFakeRecorder(100)

@@ -201,7 +201,7 @@ func (r *Reconciler) readServers(ctx context.Context, s *scope) error {
 // was published before counts where no machine has a server.
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope) error {
 	updateStatus(s)
-	if _, err := patch.Changes(ctx, r.Client, s.before, s.template); err != nil {
+	if err := patch.Changes(ctx, r.Client, s.before, s.template); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status of Metal3MachineTemplate: %w", err))
 	}
 	r.announce(ctx, s.before, s.template)

@@ -26,6 +26,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
@@ -54,7 +55,7 @@ func updateStatus(s *scope) {
 	switch {
 	case err != nil:
 		ready.Status, ready.Reason = metav1.ConditionFalse, infrav1.InvalidCapacityAnnotationReason
-		ready.Message = err.Error()[:min(len(err.Error()), maxMessage)]
+		ready.Message = text.Shorten(err.Error(), maxMessage)
 	case len(capacity) > 0:
 		ready.Reason = infrav1.CapacityGivenReason
 	case len(status.Capacity) > 0:
@@ -77,5 +78,5 @@ func (r *Reconciler) announce(ctx context.Context, before, after *infrav1.Metal3
 		capiconditions.GetMessage(before, infrav1.ReadyCondition) == ready.Message {
 		return
 	}
-	r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, ready.Reason, "ReportCapacity", "%s", ready.Message)
+	r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, ready.Reason, "ReportCapacity", "%s", text.Shorten(ready.Message, text.MaxNote))
 }

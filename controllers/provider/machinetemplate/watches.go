@@ -87,16 +87,14 @@ func clustersOf(template client.Object) []string {
 //	Machine         by its Metal3Machine, when its Node is another kind of Node
 //	Cluster         by the templates that it owns, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *watch.Kinds, options controller.Options) error {
-	log := ctrl.LoggerFrom(ctx)
 	mapped := handler.EnqueueRequestsFromMapFunc
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("metal3machinetemplate").
-		For(&infrav1.Metal3MachineTemplate{}, builder.WithPredicates(
-			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		For(&infrav1.Metal3MachineTemplate{}).
 		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(watch.Whenever(differentMachine))).
 		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(watch.Whenever(differentNode))).
 		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), ctrl.LoggerFrom(ctx)))).
 		WatchesRawSource(r.Remote.Source(claims.MachineKind, r.named)).
 		WithOptions(options).
 		Build(queue.Spaced(r, clock.RealClock{}))
@@ -111,11 +109,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 
 // toTemplate maps a Metal3Machine to the template that it was made from.
 func toTemplate(_ context.Context, machine client.Object) []ctrl.Request {
-	var woken []ctrl.Request
-	for _, name := range templateOf(machine) {
-		woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: machine.GetNamespace(), Name: name}})
-	}
-	return woken
+	return watch.Requests(machine.GetNamespace(), templateOf(machine)...)
 }
 
 // named maps a Metal3Machine that is known by name. One that does not exist has no

@@ -51,7 +51,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, before *infrav1.Metal
 		s.reason = ""
 	}
 	updateStatus(s)
-	if _, err := patch.Changes(ctx, r.Client, before, s.remediation); err != nil {
+	if err := patch.Changes(ctx, r.Client, before, s.remediation); err != nil {
 		return ctrl.Result{}, errors.Join(failed, fmt.Errorf("write Metal3Remediation: %w", err))
 	}
 	r.announce(ctx, s, before)
@@ -102,7 +102,7 @@ func (r *Reconciler) event(s *scope, kind, reason, action, message string) {
 	if s.machine != nil {
 		related = s.machine
 	}
-	r.Recorder.Eventf(s.remediation, related, kind, reason, action, "%s", message)
+	r.Recorder.Eventf(s.remediation, related, kind, reason, action, "%s", text.Shorten(message, text.MaxNote))
 }
 
 // Metrics are the measurements of the remediation controller.

@@ -72,15 +72,14 @@ func ownerUID(r *infrav1.Metal3Remediation) []string {
 //
 // Of the remediations of one Machine only those are woken that act or are on their way out.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log := ctrl.LoggerFrom(ctx)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&infrav1.Metal3Remediation{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		For(&infrav1.Metal3Remediation{}).
 		Watches(&infrav1.Metal3Remediation{}, handler.EnqueueRequestsFromMapFunc(r.ownedToRemediations), builder.WithPredicates(leaves())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToRemediations)).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.ownedToRemediations)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToRemediations),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), ctrl.LoggerFrom(ctx)))).
 		WatchesRawSource(r.Remote.Source(claims.MachineKind, r.userToRemediations)).
 		WatchesRawSource(r.Nodes.Connections(controllerName, r.clusterToRemediations)).
 		WithOptions(options).

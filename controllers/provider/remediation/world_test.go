@@ -231,8 +231,15 @@ func (c claimsOf) Of(ctx context.Context, machine *infrav1.Metal3Machine) (*host
 		})
 		return nil, false, nil
 	}
-	return hostclaims.Clients{Client: c.world.Client, Live: c.world.Live}.Of(ctx, machine)
+	return hostclaims.Clients{Client: c.world.Client, Live: c.world.Live, Local: served{}}.Of(ctx, machine)
 }
+
+// served is a cluster that serves claims.
+type served struct{}
+
+func (served) Available(context.Context) (bool, error) { return true, nil }
+
+func (served) Started() bool { return true }
 
 // workload is the connection to the workload cluster.
 type workload struct {

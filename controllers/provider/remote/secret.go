@@ -124,8 +124,7 @@ func (f *follower) apply(ctx context.Context) {
 
 // kubeconfigProblem returns why a kubeconfig is of no use; nil without an error.
 func (f *follower) kubeconfigProblem(err error) *identity.Problem {
-	var problem *identity.Problem
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*identity.Problem](err); ok {
 		return &identity.Problem{Reason: problem.Reason, Message: fmt.Sprintf("Secret %q: %s", f.secret.Name, problem.Message)}
 	}
 	return nil

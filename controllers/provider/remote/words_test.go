@@ -50,7 +50,7 @@ func TestSanitize(t *testing.T) {
 		"a refusal is quoted":    {err: status(422, "spec.image: Required"), want: `The other cluster answers 422: "spec.image: Required"`},
 		"lines become one":       {err: status(403, "no\nReady\x1b[2J: True"), want: `The other cluster answers 403: "no Ready [2J: True"`},
 		"quotes cannot be ended": {err: status(403, `no". All is "well`), want: `The other cluster answers 403: "no\". All is \"well"`},
-		"long texts are cut":     {err: status(400, strings.Repeat("x", 5000)), want: `The other cluster answers 400: "` + strings.Repeat("x", longest) + `…"`},
+		"long texts are cut":     {err: status(400, strings.Repeat("x", 5000)), want: `The other cluster answers 400: "` + strings.Repeat("x", longest-len("…")) + `…"`},
 		"other errors are not":   {err: errors.New("s3cret"), want: "The other cluster gives an answer that is not understood"},
 	}
 	for name, tt := range tests {

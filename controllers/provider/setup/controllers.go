@@ -137,7 +137,8 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err != nil {
 		return nil, err
 	}
-	local := localKinds(mgr)
+	// a cluster whose machines all have an identityRef needs neither kind
+	local := watch.NewKinds(mgr, hostclaims.SetupIndexes, &bmov1alpha1.HostClaim{}, &bmov1alpha1.HardwareData{})
 	writer, err := consistent.New(mgr.GetClient(),
 		&infrav1.Metal3Cluster{}, &infrav1.Metal3Machine{}, &infrav1.Metal3MachineTemplate{}, &infrav1.Metal3Remediation{},
 		&infrav1.Metal3DataTemplate{}, &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{},
@@ -188,12 +189,6 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, limiter *transpo
 		return nodes.Nodes{}, fmt.Errorf("add the end of connections to workload clusters: %w", err)
 	}
 	return nodes.Nodes{Cache: connections, Refusals: kubeconfigs}, nil
-}
-
-// localKinds are the kinds that the provider reads of hosts in its own cluster. A
-// cluster whose machines all have an identityRef needs neither.
-func localKinds(mgr ctrl.Manager) *watch.Kinds {
-	return watch.NewKinds(mgr, hostclaims.SetupIndexes, &bmov1alpha1.HostClaim{}, &bmov1alpha1.HardwareData{})
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
@@ -277,11 +272,8 @@ func onClusterGone(ctx context.Context, from cache.Cache, forget func(namespace,
 		return fmt.Errorf("watch Clusters: %w", err)
 	}
 	_, err = clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
-		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
-		}
-		if cluster, ok := object.(client.Object); ok {
-			forget(cluster.GetNamespace(), cluster.GetName())
+		if cluster, err := toolscache.DeletionHandlingObjectToName(object); err == nil {
+			forget(cluster.Namespace, cluster.Name)
 		}
 	}})
 	return err

@@ -197,8 +197,7 @@ func selectorProblems(before, after *infrav1.HostSelector, path *field.Path) fie
 	}
 	var problems field.ErrorList
 	for _, fault := range faults.Unwrap() {
-		var invalid *selection.InvalidError
-		if errors.As(fault, &invalid) {
+		if invalid, ok := errors.AsType[*selection.InvalidError](fault); ok {
 			problems = append(problems, &field.Error{
 				Type: field.ErrorTypeInvalid, BadValue: field.OmitValueType{},
 				Field:  path.String() + strings.TrimPrefix(invalid.Field, "spec.hostSelector"),

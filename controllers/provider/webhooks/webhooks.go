@@ -60,7 +60,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func validate[T client.Object](mgr ctrl.Manager, rules validator[T]) error {
-	if err := ctrl.NewWebhookManagedBy(mgr, rules.empty).WithValidator(manager.SizeValidator[T]{Rules: rules}).Complete(); err != nil {
+	if err := ctrl.NewWebhookManagedBy(mgr, rules.empty).WithValidator(manager.SizeValidator[T]{Validator: rules}).Complete(); err != nil {
 		return fmt.Errorf("webhook of %T: %w", rules.empty, err)
 	}
 	return nil
